@@ -1,0 +1,38 @@
+"""Triples from text. `make_extractors` is the one place that knows extractors by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+
+from gfm.extract.extraction import Extractor
+from gfm.types import GfmError
+
+
+def make_extractors(name: str, triples: str | Path | None, document_ids: Collection[str]) -> list[Extractor]:
+    """The extractors that a build runs.
+
+    Args:
+        name: ``spacy``, ``spacy:PIPELINE`` or ``none``.
+        triples: A triples.jsonl; its facts take the place of those of the default extractor ``spacy``, and stand beside
+            those of any other.
+        document_ids: Ids that ``triples`` may name.
+
+    Raises:
+        GfmError: An unknown name, or bad triples.
+    """
+    kind, _, pipeline = name.partition(":")
+    if kind not in {"spacy", "none"}:
+        raise GfmError(f"extractor {name!r}: expected spacy, spacy:PIPELINE or none, as in --extractor spacy")
+    out: list[Extractor] = []
+    if triples is not None:
+        from gfm.extract.given import GivenTriples
+
+        given = GivenTriples(Path(triples))
+        given.check(document_ids)
+        out.append(given)
+    if kind == "spacy" and (triples is None or pipeline):
+        from gfm.extract.spacy_facts import DEFAULT_PIPELINE, SpacyExtractor
+
+        out.append(SpacyExtractor(pipeline or DEFAULT_PIPELINE))
+    return out

@@ -1,0 +1,104 @@
+"""What an extractor says of one passage: a pure value, cached by the hash of the text and of the extractor."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gfm.types import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A named entity in the text, ``text[start:end]``, with the extractor's label for it."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """The word at ``object`` stands to the word at ``subject`` in the relation ``text`` ("born in").
+
+    Attributes:
+        object: First character of the object's syntactic head word.
+        subject: First character of the subject's syntactic head word.
+        pronoun: Whether the subject is a pronoun, so that the passage's own subject may be meant.
+    """
+
+    object: int
+    subject: int
+    pronoun: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """Facts of one passage, independent of every other passage.
+
+    Attributes:
+        sentences: Character spans of the sentences.
+        mentions: Named entities, by position.
+        predicates: Clean predicates of a dependency parse, by position of the object.
+        triples: (head, relation, tail) given or extracted as such.
+    """
+
+    sentences: tuple[tuple[int, int], ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+    triples: tuple[tuple[str, str, str], ...] = ()
+
+    def to_json(self) -> str:
+        """One JSON line, read back by `from_json`."""
+        rows: dict[str, Any] = {
+            "sentences": self.sentences,
+            "mentions": [(m.start, m.end, m.label) for m in self.mentions],
+            "predicates": [(p.object, p.subject, int(p.pronoun), p.text) for p in self.predicates],
+            "triples": self.triples,
+        }
+        return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, line: str) -> Extraction:
+        """The inverse of `to_json`."""
+        row = json.loads(line)
+        return cls(
+            tuple((s, e) for s, e in row["sentences"]),
+            tuple(Mention(*m) for m in row["mentions"]),
+            tuple(Predicate(o, s, bool(p), t) for o, s, p, t in row["predicates"]),
+            tuple((h, r, t) for h, r, t in row["triples"]),
+        )
+
+
+class Extractor(Protocol):
+    """What the index builder asks of an extractor.
+
+    Attributes:
+        cached: Whether an extraction depends on the passage's text and on ``settings`` alone, so that the cache may
+            keep it by their hash.
+    """
+
+    cached: bool
+
+    @property
+    def settings(self) -> str:
+        """Everything that its output depends on besides the text; part of the cache key."""
+
+    def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
+        """One extraction a passage, in order. ``progress`` names a bar shown on a terminal."""
+
+
+def unite(extractions: Sequence[Extraction]) -> Extraction:
+    """What several extractors say of one passage, put together in their order."""
+    first, *rest = extractions
+    for other in rest:
+        first = Extraction(
+            first.sentences + other.sentences,
+            first.mentions + other.mentions,
+            first.predicates + other.predicates,
+            first.triples + other.triples,
+        )
+    return first

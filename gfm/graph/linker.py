@@ -1,0 +1,84 @@
+"""Finds the titles of passages in the text of other passages: the longest match wins."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from gfm.text.normalise import name_key, strip_bracket, tokens
+
+
+class TitleLinker:
+    """Longest-match dictionary of titles over folded tokens.
+
+    A title is found under its full form and without its bracketed suffix. A bare form that several titles share stands
+    for none of them: it is an entity of its own, tied to each as a synonym (`aliases`).
+
+    Args:
+        titles: The titles of all passages; blank ones are passed over.
+    """
+
+    def __init__(self, titles: Iterable[str]):
+        names: dict[str, list[str]] = defaultdict(list)
+        bare: dict[str, set[str]] = defaultdict(set)
+        spelt: dict[str, list[str]] = defaultdict(list)
+        for title in sorted(set(titles)):
+            if key := name_key(title):
+                names[key].append(title)
+                short = strip_bracket(title)
+                bare[name_key(short)].add(key)
+                spelt[name_key(short)].append(short)
+        self._key_of_name: dict[str, str] = {}
+        self._key_of: dict[tuple[str, ...], str] = {}
+        self.aliases: set[tuple[str, str]] = set()
+        for form, keys in bare.items():
+            resolved = next(iter(keys)) if len(keys) == 1 else form
+            self._add(form, spelt[form], resolved)
+            self.aliases.update((form, key) for key in keys if len(keys) > 1 and key != form)
+        for key, spellings in names.items():
+            self._add(key, spellings, key)
+            self._key_of_name[key] = key
+        self._lengths = _lengths(self._key_of)
+
+    def _add(self, form: str, spellings: Sequence[str], key: str) -> None:
+        """Enter a form by its key and as texts spell it: in some scripts folding moves the borders of tokens."""
+        self._key_of_name.setdefault(form, key)
+        for spelling in (form, *spellings):
+            if parts := tuple(t for t, _, _ in tokens(spelling)):
+                self._key_of.setdefault(parts, key)
+
+    def resolve(self, name: str) -> str:
+        """The entity key of a name found in text: that of the one title it stands for, else its own key."""
+        return self._key_of.get(tuple(t for t, _, _ in tokens(name)), name_key(name))
+
+    def resolve_exactly(self, name: str) -> str:
+        """As `resolve`, but punctuation counts: a given ``C++`` is not the title ``C``."""
+        key = name_key(name)
+        return self._key_of_name.get(key, key)
+
+    def find(self, text: str) -> Iterator[tuple[int, int, str]]:
+        """Longest matches from left to right as (start, end, entity key); each starts with a capital or a digit.
+
+        Letters of scripts without capitals count as capitals.
+        """
+        found = tokens(text)
+        words = tuple(token for token, _, _ in found)
+        i = 0
+        while i < len(words):
+            start = found[i][1]
+            step = 1
+            if words[i] in self._lengths and not text[start].islower():
+                for n in self._lengths[words[i]]:
+                    if i + n <= len(words) and (key := self._key_of.get(words[i : i + n])):
+                        yield start, found[i + n - 1][2], key
+                        step = n
+                        break
+            i += step
+
+
+def _lengths(forms: Iterable[tuple[str, ...]]) -> dict[str, list[int]]:
+    """For each first token the lengths of the forms that start with it, longest first."""
+    lengths: dict[str, set[int]] = defaultdict(set)
+    for form in forms:
+        lengths[form[0]].add(len(form))
+    return {first: sorted(found, reverse=True) for first, found in lengths.items()}

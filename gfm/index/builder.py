@@ -1,0 +1,232 @@
+"""Documents to a generation on disk: split, extract, assemble, embed, link near names, write."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import regex as re
+
+from gfm.extract.extraction import Extraction, Extractor, unite
+from gfm.graph.assemble import GraphParts, assemble
+from gfm.graph.knowledge_graph import build_graph
+from gfm.index import store, vectors
+from gfm.index.cache import Cache
+from gfm.index.lexical import make_lexical
+from gfm.text.chunk import embedded_text, split
+from gfm.text.encoder import Encoder
+from gfm.types import Document, GfmError, Passage
+
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSettings:
+    """What a build depends on besides documents, encoder and extractor.
+
+    Attributes:
+        chunk_tokens: Most tokens of a passage.
+        chunk_overlap: Tokens shared by neighbouring passages of one document.
+        synonym_cosine: Least cosine of two names for a synonym edge.
+        synonym_neighbours: Nearest names looked at for each name.
+    """
+
+    chunk_tokens: int = 256
+    chunk_overlap: int = 0
+    synonym_cosine: float = 0.8
+    synonym_neighbours: int = 8
+
+
+def split_all(documents: Sequence[Document], encoder: Encoder, settings: BuildSettings) -> list[Passage]:
+    """All passages, sorted by id.
+
+    Raises:
+        GfmError: No documents, or two passages of one id.
+    """
+    if not documents:
+        raise GfmError("expected at least one document to index, found none")
+    passages = sorted(
+        (p for d in documents for p in split(d, encoder, settings.chunk_tokens, settings.chunk_overlap)),
+        key=lambda p: p.id,
+    )
+    for a, b in zip(passages, passages[1:], strict=False):
+        if a.id == b.id:
+            raise GfmError(
+                f"two passages have the id {a.id!r} (documents {a.document_id!r} and {b.document_id!r}); ids must be "
+                "unique: rename one in the corpus"
+            )
+    return passages
+
+
+def synonyms(parts: GraphParts, entity_vectors: np.ndarray, settings: BuildSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Edges between near-equal names, and between a name and its forms with a bracket (weight 1).
+
+    Names whose numbers differ are never near-equal: "7 March 1901" is not "8 March 1901".
+
+    Returns:
+        int64[S, 2] unique sorted pairs and float32[S] weights.
+    """
+    pairs, cosine = vectors.similar_pairs(entity_vectors, settings.synonym_neighbours, settings.synonym_cosine)
+    numbers = [_DIGITS.findall(key) for key, _ in parts.entities]
+    weight = {
+        (int(a), int(b)): float(c) for (a, b), c in zip(pairs, cosine, strict=True) if numbers[a] == numbers[b]
+    }
+    weight.update({(min(a, b), max(a, b)): 1.0 for a, b in parts.aliases})
+    ordered = sorted(weight)
+    return (
+        np.array(ordered, dtype=np.int64).reshape(-1, 2),
+        np.array([weight[p] for p in ordered], dtype=np.float32),
+    )
+
+
+def build_index(
+    documents: Sequence[Document],
+    path: Path,
+    encoder: Encoder,
+    extractors: Sequence[Extractor],
+    settings: BuildSettings | None = None,
+    cache_path: Path | None = None,
+) -> dict[str, float]:
+    """Write an index of ``documents`` to the folder ``path``.
+
+    Args:
+        documents: What to index; their order plays no part.
+        path: Folder of the index; made where it is missing. An index already there is replaced atomically.
+        encoder: Makes all vectors; its fingerprint goes into the manifest.
+        extractors: Their facts are united.
+        settings: See `BuildSettings`.
+        cache_path: The cache; ``path/cache.sqlite`` unless given.
+
+    Returns:
+        Seconds by stage.
+
+    Raises:
+        GfmError: Bad input, or a folder that holds something else.
+    """
+    settings = settings or BuildSettings()
+    if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not _is_index(path))):
+        raise GfmError(f"{path}: expected a new folder or an index to replace, found something else; give another --out")
+    seconds: dict[str, float] = {}
+    clock = time.perf_counter()
+
+    def lap(stage: str) -> None:
+        nonlocal clock
+        now = time.perf_counter()
+        seconds[stage], clock = now - clock, now
+
+    passages = split_all(documents, encoder, settings)
+    lap("split")
+    path.mkdir(parents=True, exist_ok=True)
+    cache = Cache(cache_path or path / "cache.sqlite")
+    try:
+        found_by = [cache.extractions(passages, e) for e in extractors]
+        extractions = [unite(row) for row in zip(*found_by, strict=True)] if found_by else [Extraction()] * len(passages)
+        lap("extract")
+        parts = assemble(passages, extractions)
+        lap("assemble")
+        found = {
+            "passage": cache.vectors([embedded_text(p.title, p.text) for p in passages], encoder, "passages"),
+            "fact": cache.vectors(parts.facts, encoder, "facts"),
+            "entity": cache.vectors([name for _, name in parts.entities], encoder, "entities"),
+        }
+        lap("encode")
+    finally:
+        cache.close()
+    links, weight = synonyms(parts, found["entity"], settings)
+    lap("synonyms")
+    staging = path / "staging"
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir()
+    counts = _write(staging, documents, passages, parts, links, weight, found)
+    store.commit(path, staging, _manifest(encoder, extractors, settings, counts, found))
+    lap("write")
+    return seconds
+
+
+def _is_index(path: Path) -> bool:
+    return (path / store.CURRENT).exists() or (path / "cache.sqlite").exists()
+
+
+def _manifest(
+    encoder: Encoder,
+    extractors: Sequence[Extractor],
+    settings: BuildSettings,
+    counts: dict[str, int],
+    found: dict[str, np.ndarray],
+) -> dict[str, Any]:
+    return {
+        "counts": counts,
+        "encoder": encoder.fingerprint.as_json(),
+        "extractors": [e.settings for e in extractors],
+        "settings": {name: getattr(settings, name) for name in BuildSettings.__slots__},
+        "search": {name: "exact" if len(v) <= vectors.EXACT_LIMIT else "hnsw" for name, v in sorted(found.items())},
+    }
+
+
+def _write(
+    folder: Path,
+    documents: Sequence[Document],
+    passages: Sequence[Passage],
+    parts: GraphParts,
+    links: np.ndarray,
+    weight: np.ndarray,
+    found: dict[str, np.ndarray],
+) -> dict[str, int]:
+    triples = np.array([t[:3] for t in parts.triples], dtype=np.int64).reshape(-1, 3)
+    graph = build_graph(
+        num_entities=len(parts.entities),
+        num_passages=len(passages),
+        triples=triples,
+        triple_weight=np.array([t[4] for t in parts.triples], dtype=np.float32),
+        fact_passages=parts.fact_passages,
+        mentions=parts.mentions,
+        subjects=parts.subjects,
+        synonyms=links,
+        synonym_weight=weight,
+    )
+    vocabulary, lexical = make_lexical(
+        [embedded_text(p.title, p.text) for p in passages], [name for _, name in parts.entities]
+    )
+    store.write_arrays(folder / "graph.safetensors", graph.arrays())
+    store.write_arrays(folder / "lexical.safetensors", lexical)
+    store.write_arrays(folder / "vectors.safetensors", found)
+    for name, rows in found.items():
+        if (hnsw := vectors.make_hnsw(rows)) is not None:
+            vectors.write_hnsw(folder / f"{name}.hnsw", hnsw)
+    store.write_table(folder / "vocabulary.parquet", {"token": list(vocabulary)})
+    store.write_table(folder / "documents.parquet", _document_columns(documents))
+    store.write_table(
+        folder / "passages.parquet",
+        {name: [getattr(p, name) for p in passages] for name in Passage.__slots__},
+    )
+    store.write_table(
+        folder / "entities.parquet", {"key": [k for k, _ in parts.entities], "name": [n for _, n in parts.entities]}
+    )
+    store.write_table(folder / "facts.parquet", {"text": parts.facts})
+    store.write_table(folder / "triples.parquet", {"relation": [t[3] for t in parts.triples]})
+    return {
+        "documents": len(documents),
+        "passages": len(passages),
+        "entities": graph.num_entities,
+        "facts": graph.num_facts,
+        "triples": graph.num_triples,
+        "mentions": len(parts.mentions),
+        "synonyms": len(links),
+        "edges": graph.num_edges,
+    }
+
+
+def _document_columns(documents: Sequence[Document]) -> dict[str, list[str]]:
+    import json
+
+    ordered = sorted(documents, key=lambda d: d.id)
+    return {
+        "id": [d.id for d in ordered],
+        "title": [d.title for d in ordered],
+        "metadata": [json.dumps(d.metadata, ensure_ascii=False, sort_keys=True, default=str) for d in ordered],
+    }

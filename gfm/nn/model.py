@@ -1,0 +1,86 @@
+"""The network: query-relative inputs, a few rounds of message passing, one head a kind. A pure function of one `Data`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from gfm.graph.knowledge_graph import EDGE_KINDS
+from gfm.nn.conv import GatedConv
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Shape of the network; travels with its weights.
+
+    Attributes:
+        node_inputs: Names of the node inputs in order.
+        edge_inputs: Names of the edge inputs in order.
+        width: Node channels.
+        edge_width: Edge channels.
+        rounds: Rounds of message passing.
+        dropout: Dropout in training.
+    """
+
+    node_inputs: tuple[str, ...]
+    edge_inputs: tuple[str, ...]
+    width: int = 64
+    edge_width: int = 32
+    rounds: int = 3
+    dropout: float = 0.1
+
+    def as_json(self) -> dict[str, Any]:
+        """A JSON-ready form."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(self).items()}
+
+
+class Scores(NamedTuple):
+    """Logits: of every node by the head of its kind (n,), and of every edge (e,)."""
+
+    node: Tensor
+    edge: Tensor
+
+
+class GraphRetrieverModel(nn.Module):
+    """Scores entities, passages and facts of one candidate subgraph (or of a batch of them) in one pass."""
+
+    def __init__(self, settings: ModelSettings):
+        super().__init__()
+        self.settings = settings
+        width, edge_width = settings.width, settings.edge_width
+        self.node_net = nn.Sequential(nn.Linear(len(settings.node_inputs), width), nn.GELU(), nn.Linear(width, width))
+        self.kind = nn.Embedding(len(EDGE_KINDS), edge_width)
+        self.edge_net = nn.Linear(len(settings.edge_inputs), edge_width)
+        self.edge_mix = nn.Sequential(nn.GELU(), nn.Linear(edge_width, edge_width))
+        self.rounds = nn.ModuleList(GatedConv(width, edge_width, settings.dropout) for _ in range(settings.rounds))
+        self.entity_head = _head(2 * width)
+        self.passage_head = _head(2 * width)
+        self.fact_head = _head(2 * width + edge_width)
+
+    def forward(self, data: Data) -> Scores:
+        """Score every node and edge.
+
+        Args:
+            data: node_input (n, a), edge_input (e, b), edge_kind (e,), edge_index (2, e) sorted by target, node_kind (n,)
+                with 1 for passages.
+        """
+        initial = self.node_net(data.node_input)  # (n, width)
+        edge_state = self.edge_mix(self.kind(data.edge_kind) + self.edge_net(data.edge_input))  # (e, edge_width)
+        source, target = data.edge_index
+        ones = torch.ones(len(target), 1, device=initial.device)
+        degree = initial.new_zeros(len(initial), 1).index_add(0, target, ones).clamp(min=1.0)  # (n, 1)
+        state = initial
+        for conv in self.rounds:
+            state = conv(state, initial, data.edge_index, edge_state, degree)
+        both = torch.cat([state, initial], dim=1)  # (n, 2 * width)
+        node = torch.where(data.node_kind == 1, self.passage_head(both)[:, 0], self.entity_head(both)[:, 0])  # (n,)
+        ends = torch.cat([state.index_select(0, source), state.index_select(0, target), edge_state], dim=1)
+        return Scores(node, self.fact_head(ends)[:, 0])
+
+
+def _head(width: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(width, 64), nn.GELU(), nn.Linear(64, 1))

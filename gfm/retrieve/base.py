@@ -1,0 +1,94 @@
+"""What every retriever is: one class with `retrieve(query, top_k) -> Retrieval`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+import numpy as np
+
+from gfm.index.index import GraphIndex
+from gfm.types import GfmError, Hit, Passage, Query, Retrieval
+
+
+class Retriever(Protocol):
+    """The one protocol of learnt and rule-based retrievers."""
+
+    index: GraphIndex
+
+    def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
+        """The best passages for a question, and what led to them."""
+
+
+class Stopwatch:
+    """Seconds by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Add the time of the block to ``name``."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+def as_query(query: str | Query, top_k: int) -> Query:
+    """Check a question and its top_k.
+
+    Raises:
+        GfmError: A blank question, or a top_k below 1.
+    """
+    found = Query("query", query) if isinstance(query, str) else query
+    if not isinstance(found.text, str) or not found.text.strip():
+        raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}: empty or blank")
+    if top_k < 1:
+        raise GfmError(f"top_k: expected 1 or more, found {top_k}")
+    return found
+
+
+def passage_hits(index: GraphIndex, numbers: np.ndarray, scores: np.ndarray, top_k: int) -> list[Hit[Passage]]:
+    """Hits in total order: score descending, then passage id (passages are numbered in id order).
+
+    Args:
+        index: Where the passages stand.
+        numbers: int[m], passages.
+        scores: float[m].
+        top_k: How many; fewer where there are fewer.
+
+    Raises:
+        GfmError: A score is not finite.
+    """
+    if not np.isfinite(scores).all():
+        bad = index.passage_ids[int(numbers[np.flatnonzero(~np.isfinite(scores))[0]])]
+        raise GfmError(f"passage {bad!r}: its score is not finite; check the index's vectors: build the index again")
+    order = np.lexsort((numbers, -scores))[:top_k]
+    return [
+        Hit(index.passage(int(numbers[i])), float(scores[i]), rank) for rank, i in enumerate(order, start=1)
+    ]
+
+
+def document_scores(retrieval: Retrieval) -> dict[str, float]:
+    """Score by document id, the best of its passages: the form that benchmarks judge."""
+    out: dict[str, float] = {}
+    for hit in retrieval.passages:
+        out[hit.item.document_id] = max(hit.score, out.get(hit.item.document_id, -np.inf))
+    return out
+
+
+def query_vector(index: GraphIndex, query: Query, clock: Stopwatch) -> np.ndarray:
+    """Encode one question, float32[D], timed as stage ``encode``."""
+    with clock.stage("encode"):
+        vector: np.ndarray = index.encode([query.text])[0]
+    return vector
+
+
+def retrieve_many(retriever: Retriever, queries: Sequence[Query], top_k: int) -> Iterator[Retrieval]:
+    """Retrieve for one question after another."""
+    for query in queries:
+        yield retriever.retrieve(query, top_k)

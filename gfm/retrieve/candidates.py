@@ -1,0 +1,315 @@
+"""One question's candidate subgraph: seeds, two hops with a beam, passages, and the edges among what was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gfm.graph.knowledge_graph import FACT, INVERSE_FACT, MIRROR, SYNONYM, expand
+from gfm.graph.pagerank import push, transition
+from gfm.index.index import GraphIndex
+from gfm.types import GfmError
+
+NO_HOP = 3  # hop label of an entity that only a chosen passage brought in, and of passages
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateSettings:
+    """How a candidate subgraph is built; every number is a setting.
+
+    Attributes:
+        seeds: Entities nearest to the question (FAISS).
+        facts: Nearest facts whose ends join the seeds.
+        near_facts: Nearest facts whose edges are always looked at, also those of hubs.
+        max_start: Cap on the entities to start from.
+        hops: Steps outwards.
+        beam: New entities kept a hop.
+        max_entities: Cap on entities.
+        max_passages: Cap on passages.
+        pagerank_passages: Best passages by personalised PageRank, taken first.
+        bm25_passages: Best passages by BM25, taken first.
+        dense_passages: Passages nearest to the question, taken first.
+        pagerank_facts: Nearest facts that seed the PageRank.
+        max_fanout: Edges of one node that are looked at; a node with more is a hub, of which the edges of the nearest
+            facts and the first ``max_fanout`` are seen.
+    """
+
+    seeds: int = 64
+    facts: int = 32
+    near_facts: int = 256
+    max_start: int = 160
+    hops: int = 2
+    beam: int = 256
+    max_entities: int = 512
+    max_passages: int = 192
+    pagerank_passages: int = 64
+    bm25_passages: int = 32
+    dense_passages: int = 32
+    pagerank_facts: int = 5
+    max_fanout: int = 1000
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that cannot be meant."""
+        for name in self.__slots__:
+            least = 0 if name in {"hops", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"} else 1
+            if getattr(self, name) < least:
+                raise GfmError(f"candidates.{name}: expected {least} or more, found {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Signals:
+    """Everything that the question says of the index, computed once.
+
+    Attributes:
+        vector: float32[D], unit norm.
+        token_ids: Known tokens of the question.
+        bm25: float32[P].
+        near_facts: int64[·], nearest facts, best first, with ``near_fact_cosine``.
+        seeds: int64[·], nearest entities, best first.
+        near_passages: int64[·], nearest passages, best first.
+        pagerank: float64[N+P].
+    """
+
+    vector: np.ndarray
+    token_ids: np.ndarray
+    bm25: np.ndarray
+    near_facts: np.ndarray
+    near_fact_cosine: np.ndarray
+    seeds: np.ndarray
+    near_passages: np.ndarray
+    near_passage_cosine: np.ndarray
+    pagerank: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Chosen nodes and edges in global numbers.
+
+    Attributes:
+        entities: int64[n_e], sorted.
+        passages: int64[n_p], sorted, numbered 0 … P-1.
+        hop: int8[n_e + n_p], distance from the start entities, `NO_HOP` for the rest and for passages.
+        edge_index: int64[2, e] in local numbers (entities first, then passages), sorted by target, then source.
+        edge: int64[e], number of each edge in the graph.
+        edge_kind: int8[e].
+        num_start: Start entities.
+        hubs: Entities met with more edges than ``max_fanout``.
+    """
+
+    entities: np.ndarray
+    passages: np.ndarray
+    hop: np.ndarray
+    edge_index: np.ndarray
+    edge: np.ndarray
+    edge_kind: np.ndarray
+    num_start: int
+    hubs: int
+
+
+class CandidateBuilder:
+    """Builds candidate subgraphs over one index; what does not depend on the question is computed here, once."""
+
+    def __init__(self, index: GraphIndex, settings: CandidateSettings | None = None):
+        self.index = index
+        self.settings = settings or CandidateSettings()
+        graph = index.graph
+        self.graph = graph
+        self._transition = transition(graph)
+        self.degree = np.diff(graph.node_ptr)
+        self.log_degree = np.log(2.0 + self.degree).astype(np.float32)
+        # Fact of each edge, -1 for the others; edges among entities only.
+        self._fact = np.where(graph.edge_triple >= 0, graph.triple_fact[graph.edge_triple], -1) if graph.num_triples else (
+            np.full(graph.num_edges, -1)
+        )
+        self._between_entities = np.isin(graph.edge_kind, (FACT, INVERSE_FACT, SYNONYM))
+
+    def signals(self, text: str, vector: np.ndarray) -> Signals:
+        """Searches of the question in the index."""
+        s, index, graph = self.settings, self.index, self.graph
+        token_ids = index.lexical.token_ids(text)
+        bm25 = index.lexical.bm25(token_ids)
+        facts, fact_cosine = (x[0] for x in index.fact_vectors.search(vector[None], max(s.near_facts, s.facts)))
+        seeds = index.entity_vectors.search(vector[None], s.seeds)[0][0]
+        passages, cosine = (x[0] for x in index.passage_vectors.search(vector[None], max(s.dense_passages, 64)))
+        nodes, mass = self._restart(facts[: s.pagerank_facts], fact_cosine, passages, cosine)
+        rank = push(graph, self._transition, nodes, mass)
+        return Signals(vector, token_ids, bm25, facts, fact_cosine, seeds, passages, cosine, rank)
+
+    def _restart(
+        self, facts: np.ndarray, fact_cosine: np.ndarray, passages: np.ndarray, cosine: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Restart distribution: ends of the nearest facts by cosine / document frequency, passages weakly by cosine.
+
+        Source: HippoRAG 2 (Gutiérrez et al., 2025) without its LLM filter: an entity's weight is the mean over its facts,
+        a passage's 0.05 times its cosine scaled to [0, 1].
+        """
+        graph = self.graph
+        triples, owner = expand(graph.fact_triple_ptr, facts)
+        ends = np.concatenate([graph.triple_head[triples], graph.triple_tail[triples]])
+        strength = np.tile(np.maximum(fact_cosine[owner], 0.0), 2)
+        entities, group = np.unique(ends, return_inverse=True)
+        mean = np.bincount(group, weights=strength) / np.maximum(np.bincount(group), 1)
+        mean = mean / np.maximum(graph.entity_df[entities], 1)
+        low, high = (float(cosine.min()), float(cosine.max())) if len(cosine) else (0.0, 0.0)
+        spread = (cosine - low) / (high - low) if high > low else np.ones(len(cosine))
+        return np.concatenate([entities, passages + graph.num_entities]), np.concatenate([mean, 0.05 * spread])
+
+    def build(self, signals: Signals) -> Candidates:
+        """Choose entities, passages and edges."""
+        start = self._start(signals)
+        hop = {0: start}
+        chosen, hubs = self._grow(start, signals, hop)
+        passages = self._passages(chosen, signals)
+        return self._induce(chosen, passages, hop, len(start), hubs)
+
+    def _start(self, signals: Signals) -> np.ndarray:
+        """Seeds by rank, then ends of the nearest facts by rank; distinct, capped, in that order."""
+        graph, s = self.graph, self.settings
+        triples, _ = expand(graph.fact_triple_ptr, signals.near_facts[: s.facts])
+        ends = np.stack([graph.triple_head[triples], graph.triple_tail[triples]], axis=1).ravel()
+        everything = np.concatenate([signals.seeds, ends]).astype(np.int64)
+        _, first = np.unique(everything, return_index=True)
+        return everything[np.sort(first)][: s.max_start]
+
+    def _grow(self, start: np.ndarray, signals: Signals, hop: dict[int, np.ndarray]) -> tuple[np.ndarray, int]:
+        """Beam search outwards; fills ``hop`` with the new entities of each hop."""
+        s, graph = self.settings, self.graph
+        seen = np.zeros(graph.num_entities, dtype=bool)
+        seen[start] = True
+        frontier, total, hubs = start, len(start), 0
+        for step in range(1, s.hops + 1):
+            room = min(s.beam, s.max_entities - total)
+            if room <= 0 or not len(frontier):
+                break
+            edges, met = self._edges_of(frontier, signals)
+            hubs += met
+            target = graph.edge_index[1, edges]
+            edges = edges[~seen[target]]
+            target = graph.edge_index[1, edges]
+            worth = self._edge_cosine(edges, signals) / self.log_degree[target]
+            new, group = np.unique(target, return_inverse=True)
+            best = np.full(len(new), -np.inf)
+            np.maximum.at(best, group, worth)
+            frontier = new[np.lexsort((new, -best))[:room]]
+            seen[frontier] = True
+            total += len(frontier)
+            hop[step] = frontier
+        return np.flatnonzero(seen), hubs
+
+    def _edges_of(self, nodes: np.ndarray, signals: Signals) -> tuple[np.ndarray, int]:
+        """Edges between entities that leave ``nodes``; of a hub, those of near facts and its first ``max_fanout``."""
+        graph, s = self.graph, self.settings
+        hub = self.degree[nodes] > s.max_fanout
+        edges, _ = expand(graph.node_ptr, nodes[~hub])
+        hubs = nodes[hub]
+        if len(hubs):
+            start = graph.node_ptr[hubs]
+            first = (start[:, None] + np.arange(s.max_fanout)).ravel()
+            edges = np.unique(np.concatenate([edges, first, self._near_edges(hubs, signals)]))
+        return edges[self._between_entities[edges]], len(hubs)
+
+    def _near_edges(self, hubs: np.ndarray, signals: Signals) -> np.ndarray:
+        """Edges that leave ``hubs`` over a triple of a near fact, found from the triple's other end."""
+        graph = self.graph
+        triples, _ = expand(graph.fact_triple_ptr, signals.near_facts)
+        ends = np.concatenate([graph.triple_head[triples], graph.triple_tail[triples]])
+        others = np.concatenate([graph.triple_tail[triples], graph.triple_head[triples]])
+        source, target = ends[np.isin(ends, hubs)], others[np.isin(ends, hubs)]
+        found = [np.zeros(0, dtype=np.int64)]
+        for a, b in sorted({(int(a), int(b)) for a, b in zip(source, target, strict=True)}):
+            row = slice(graph.node_ptr[a], graph.node_ptr[a + 1])
+            low, high = np.searchsorted(graph.edge_index[1, row], [b, b + 1])
+            found.append(np.arange(low, high) + graph.node_ptr[a])
+        return np.concatenate(found)
+
+    def _edge_cosine(self, edges: np.ndarray, signals: Signals) -> np.ndarray:
+        """Cosine of each edge's fact with the question; of a synonym edge, that of the name it leads to."""
+        index = self.index
+        fact = self._fact[edges]
+        out = np.empty(len(edges), dtype=np.float32)
+        named = fact >= 0
+        facts, group = np.unique(fact[named], return_inverse=True)
+        out[named] = index.fact_vectors.cosine(facts, signals.vector)[group]
+        out[~named] = index.entity_vectors.cosine(self.graph.edge_index[1, edges[~named]], signals.vector)
+        return out
+
+    def _passages(self, entities: np.ndarray, signals: Signals) -> np.ndarray:
+        """The best by PageRank, BM25 and cosine first, then by the prior among those that the entities name."""
+        s, graph = self.settings, self.graph
+        by_rank = np.flatnonzero(signals.pagerank[graph.num_entities :])
+        by_rank = by_rank[np.lexsort((by_rank, -signals.pagerank[graph.num_entities + by_rank]))[: s.pagerank_passages]]
+        by_word = top(signals.bm25, s.bm25_passages)
+        by_word = by_word[signals.bm25[by_word] > 0]
+        first = np.unique(np.concatenate([by_rank, by_word, signals.near_passages[: s.dense_passages]]))[: s.max_passages]
+        room = s.max_passages - len(first)
+        if room <= 0:
+            return first
+        passages, prior = self._prior(entities, signals)
+        fresh = ~np.isin(passages, first)
+        passages, prior = passages[fresh], prior[fresh]
+        return np.sort(np.concatenate([first, passages[np.lexsort((passages, -prior))[:room]]]))
+
+    def _prior(self, entities: np.ndarray, signals: Signals) -> tuple[np.ndarray, np.ndarray]:
+        """Passages that mention the entities, with cosine + 0.5 · best near fact + 0.3 · log(1 + Σ 1 / log(2 + degree))."""
+        graph, s = self.graph, self.settings
+        small = entities[self.degree[entities] <= s.max_fanout]
+        edges, owner = expand(graph.node_ptr, small)
+        target = graph.edge_index[1, edges]
+        is_passage = target >= graph.num_entities
+        passages, group = np.unique(target[is_passage] - graph.num_entities, return_inverse=True)
+        support = np.bincount(group, weights=1.0 / self.log_degree[small[owner[is_passage]]])
+        cosine = self.index.passage_vectors.cosine(passages, signals.vector)
+        sources, fact = expand(graph.fact_passage_ptr, signals.near_facts)
+        best = np.zeros(graph.num_passages, dtype=np.float32)
+        np.maximum.at(best, graph.fact_passage[sources], np.maximum(signals.near_fact_cosine[fact], 0.0))
+        return passages, cosine + 0.5 * best[passages] + 0.3 * np.log1p(support)
+
+    def _induce(
+        self, entities: np.ndarray, passages: np.ndarray, hop: dict[int, np.ndarray], num_start: int, hubs: int
+    ) -> Candidates:
+        """All edges among the chosen nodes; those of a hub are found from their other end, so a hub costs no more."""
+        graph, s = self.graph, self.settings
+        nodes = np.concatenate([entities, passages + graph.num_entities])
+        local = np.zeros(graph.num_nodes, dtype=np.int32)  # 1 + local number; zero pages are never touched
+        local[nodes] = np.arange(1, len(nodes) + 1)
+        is_hub = self.degree[nodes] > s.max_fanout
+        edge, owner = expand(graph.node_ptr, nodes[~is_hub])
+        source = np.flatnonzero(~is_hub)[owner]
+        target = local[graph.edge_index[1, edge]] - 1
+        kept = target >= 0
+        edge, source, target = edge[kept], source[kept], target[kept]
+        kind = graph.edge_kind[edge]
+        back = is_hub[target]
+        edge = np.concatenate([edge, edge[back]])
+        source, target = np.concatenate([source, target[back]]), np.concatenate([target, source[back]])
+        kind = np.concatenate([kind, MIRROR[kind[back]]])
+        order = np.lexsort((edge, kind, source, target))
+        labels = np.full(graph.num_entities, NO_HOP, dtype=np.int8)
+        for step, found in hop.items():
+            labels[found] = step
+        return Candidates(
+            entities=entities,
+            passages=passages,
+            hop=np.concatenate([labels[entities], np.full(len(passages), NO_HOP, dtype=np.int8)]),
+            edge_index=np.stack([source[order], target[order]]),
+            edge=edge[order],
+            edge_kind=kind[order],
+            num_start=num_start,
+            hubs=hubs,
+        )
+
+
+def top(scores: np.ndarray, k: int) -> np.ndarray:
+    """Numbers of the k best scores, best first, ties by number."""
+    k = min(k, len(scores))
+    if k <= 0:
+        return np.zeros(0, dtype=np.int64)
+    if k < len(scores):
+        bound = np.partition(scores, len(scores) - k)[len(scores) - k]
+        better = np.flatnonzero(scores > bound)
+        equal = np.flatnonzero(scores == bound)[: k - len(better)]
+        numbers = np.concatenate([better, equal])
+    else:
+        numbers = np.arange(len(scores))
+    return numbers[np.lexsort((numbers, -scores[numbers]))]

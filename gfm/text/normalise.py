@@ -1,0 +1,83 @@
+"""Names: the key under which two spellings are one entity, and the spelling that people see."""
+
+from __future__ import annotations
+
+import html
+import unicodedata
+from collections.abc import Mapping
+from functools import lru_cache
+
+import regex as re  # the standard library's re knows neither scripts nor combining marks
+
+# Only tags of HTML are markup: `vector<int>` and `vector<float>` are two names. Tags that end a line leave a space.
+_INLINE_TAG = re.compile(
+    r"</?(?:a|abbr|b|big|cite|code|del|em|font|i|ins|mark|nowiki|q|ref|s|small|span|strong|sub|sup|tt|u)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_BLOCK_TAG = re.compile(
+    r"</?(?:blockquote|br|center|dd|div|dl|dt|h[1-6]|hr|img|li|ol|p|pre|table|tbody|td|th|thead|tr|ul)(?:\s[^<>]*)?/?>",
+    re.IGNORECASE,
+)
+_CHARACTER_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_BRACKET = re.compile(r"\s*(?:\([^()]*\)|\uFF08[^\uFF08\uFF09]*\uFF09)\s*$")  # the second pair is full-width
+# One token is a run of letters and digits with their marks; scripts written without spaces give one character (one
+# grapheme cluster, so that a Hangul syllable is one token whether it is stored composed or as letters).
+_UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+_TOKEN = re.compile(rf"(?V1)(?=[{_UNSPACED}])\X\p{{M}}*|(?:[[\p{{L}}\p{{N}}]--[{_UNSPACED}]][\p{{M}}\p{{Cf}}]*)+")
+_ASCII_TOKEN = re.compile("[A-Za-z0-9]+")  # what _TOKEN finds in ASCII, three times as fast
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def encodable(text: str) -> str:
+    """``text`` with lone surrogates, which no tokenizer takes, as U+FFFD; the length and all spans stay."""
+    return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
+
+
+def clean(text: str) -> str:
+    """Drop what nobody can see: control and format characters, zero-width ones among them; collapse spaces."""
+    if not text.isprintable():  # printable text has no such character, and no space but " "
+        kept = (
+            " " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf", "Cs")
+        )
+        text = "".join(kept)
+    return " ".join(text.split())
+
+
+def plain_name(name: str) -> str:
+    """A name for people to read: no markup, no invisible characters, letters composed (NFC)."""
+    if "<" in name or "&" in name:
+        name = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", name))
+        name = _CHARACTER_REFERENCE.sub(lambda m: html.unescape(m.group()), name)
+    return unicodedata.normalize("NFC", clean(name))
+
+
+def name_key(name: str) -> str:
+    """The key of a name: markup dropped, NFKC, casefold, zero-width characters dropped, spaces collapsed."""
+    plain = unicodedata.normalize("NFKC", plain_name(name))
+    return clean(unicodedata.normalize("NFKC", plain.casefold()))
+
+
+def strip_bracket(title: str) -> str:
+    """Drop one bracketed suffix: ``Mercury (planet)`` gives ``Mercury``; a title that is all bracket stays."""
+    return _BRACKET.sub("", title) or title
+
+
+def tokens(text: str) -> list[tuple[str, int, int]]:
+    """Folded tokens with their character spans in ``text``."""
+    if text.isascii():
+        return [(m.group().lower(), m.start(), m.end()) for m in _ASCII_TOKEN.finditer(text)]
+    return [(_folded(m.group()), m.start(), m.end()) for m in _TOKEN.finditer(text)]
+
+
+_folded = lru_cache(maxsize=1 << 16)(name_key)
+
+
+def best_form(forms: Mapping[str, int]) -> str:
+    """The spelling to show: mixed case before all-lower before ALL-UPPER, then the commonest, then the alphabet."""
+
+    def looks(form: str) -> int:
+        if form == form.lower() and form != form.upper():
+            return 1
+        return 2 if form == form.upper() and form != form.lower() and len(form) > 4 else 0
+
+    return min(forms, key=lambda form: (looks(form), -forms[form], form))

@@ -1,0 +1,197 @@
+"""Reading what people hand in: UTF-8 with or without a byte-order mark, JSON lines, errors by file and line."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+from gfm.text.normalise import clean
+from gfm.types import GfmError
+
+_BOM = b"\xef\xbb\xbf"
+_DROPPED = ("Cc", "Cs")
+
+
+def printable(text: str) -> str:
+    r"""Text that every format can store: control characters and lone surrogates dropped, all but ``\n`` and ``\t``.
+
+    CRLF and CR become ``\n``; other white control characters (a form feed between two pages) become a space. Joiners
+    that a script needs (the zero-width non-joiner of Persian) stay; a byte-order mark inside the text goes.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\ufeff", "")
+    if all(c in "\n\t" or unicodedata.category(c) not in _DROPPED for c in text):
+        return text
+    seen = (" " if c.isspace() and c not in "\n\t" and unicodedata.category(c) == "Cc" else c for c in text)
+    return "".join(c for c in seen if c in "\n\t" or unicodedata.category(c) not in _DROPPED)
+
+
+def one_line(text: str) -> str:
+    """`printable` text with every run of white space collapsed to one space: for titles and questions."""
+    return " ".join(printable(text).split())
+
+
+def is_blank(text: str) -> bool:
+    """Whether nothing of the text can be seen (white space, control and zero-width characters alone)."""
+    return not clean(text)
+
+
+def is_identifier(text: str) -> bool:
+    """Whether the text can name something in every file of the project: not blank, no control character."""
+    return not is_blank(text) and not any(unicodedata.category(c) in _DROPPED for c in text)
+
+
+def decode(data: bytes, name: str, offset: int = 0) -> str:
+    """The text of UTF-8 bytes.
+
+    Args:
+        data: The bytes.
+        name: What the message calls their file.
+        offset: Where in the file they begin, in bytes.
+
+    Raises:
+        GfmError: A byte is not UTF-8; the message gives its offset in the file, from 0.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise GfmError(
+            f"{name}: byte {offset + error.start} is not UTF-8 (found 0x{data[error.start]:02x}); expected UTF-8 text: "
+            "save the file again as UTF-8, for example with: iconv -f WINDOWS-1252 -t UTF-8 OLD > NEW"
+        ) from error
+
+
+def read_text(path: Path) -> str:
+    """A whole file, its byte-order mark dropped.
+
+    Raises:
+        GfmError: The file cannot be opened or is not UTF-8.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise GfmError(f"{path}: expected a readable file; {error.strerror}") from error
+    return decode(data.removeprefix(_BOM), str(path), len(_BOM) if data.startswith(_BOM) else 0)
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    r"""Numbered lines (from 1) that are not blank, split on ``\n`` only, so that U+2028 inside a text ends no line.
+
+    Raises:
+        GfmError: The file cannot be opened or is not UTF-8.
+    """
+    offset = 0
+    try:
+        with path.open("rb") as file:
+            for number, raw in enumerate(file, start=1):
+                mark = len(_BOM) if number == 1 and raw.startswith(_BOM) else 0
+                line = decode(raw[mark:], f"{path}:{number}", offset + mark).rstrip("\r\n")
+                offset += len(raw)
+                if line.strip():
+                    yield number, line
+    except OSError as error:
+        raise GfmError(f"{path}: expected a readable file; {error.strerror}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One JSON object of a JSONL file, with its place for messages."""
+
+    path: Path
+    line: int
+    fields: dict[str, Any]
+
+    def fail(self, message: str) -> NoReturn:
+        """Raise a `GfmError` that begins with the file and the line."""
+        raise GfmError(f"{self.path}:{self.line}: {message}")
+
+    def required(self, *names: str) -> str:
+        """The string under the first of ``names`` that the row has.
+
+        Raises:
+            GfmError: The row has none of them, or it is not a string, or nothing of it can be seen.
+        """
+        name = self._first(names)
+        if name is None:
+            found = ", ".join(map(repr, self.fields)) or "no field"
+            self.fail(f"expected the field {' or '.join(map(repr, names))}; found {found}")
+        value = self.fields[name]
+        if not isinstance(value, str):
+            self.fail(f"{name!r}: expected a string, found {_kind(value)}")
+        if is_blank(value):
+            self.fail(f"{name!r} is blank; fill it in or delete the line")
+        return value
+
+    def optional(self, name: str) -> str:
+        """The string under ``name``; empty where the row lacks it or has null.
+
+        Raises:
+            GfmError: It is not a string.
+        """
+        value = self.fields.get(name)
+        if value is not None and not isinstance(value, str):
+            self.fail(f"{name!r}: expected a string, found {_kind(value)}")
+        return value or ""
+
+    def identifier(self, *names: str) -> str | None:
+        """The id under the first of ``names`` that the row has, whole numbers as text; None where it has none.
+
+        Raises:
+            GfmError: It is neither a string nor a whole number, or it is blank or holds a control character.
+        """
+        name = self._first(names)
+        if name is None:
+            return None
+        value = self.fields[name]
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if not isinstance(value, str):
+            self.fail(f"{name!r}: expected a string or a whole number, found {_kind(value)}")
+        if not is_identifier(value):
+            self.fail(f"{name!r}: expected an id that is not blank and has no control characters, found {value!r}")
+        return value
+
+    def metadata(self, *used: tuple[str, ...]) -> dict[str, Any]:
+        """Every other field than the one that was read of each group of names in ``used``.
+
+        An object under ``metadata`` is opened; where it and the row share a name, the row's own field stands.
+        """
+        taken = {self._first(names) for names in used} | {n for g in used for n in g if self.fields.get(n) is None}
+        rest = {name: value for name, value in self.fields.items() if name not in taken}
+        inner = rest.get("metadata")
+        if isinstance(inner, dict):
+            del rest["metadata"]
+            return {**inner, **rest}
+        return rest
+
+    def _first(self, names: tuple[str, ...]) -> str | None:
+        return next((name for name in names if self.fields.get(name) is not None), None)
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The objects of a JSONL file, one a line; blank lines are passed over.
+
+    Raises:
+        GfmError: A line is not JSON or not an object, or the file is not UTF-8.
+    """
+    for number, line in read_lines(path):
+        try:
+            value = json.loads(line, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            raise GfmError(f"{path}:{number}: expected one JSON object on the line; {error}") from error
+        if not isinstance(value, dict):
+            raise GfmError(f"{path}:{number}: expected a JSON object, found {_kind(value)}")
+        yield Row(path, number, value)
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _kind(value: object) -> str:
+    """The JSON name of a value's type."""
+    names: dict[type, str] = {dict: "an object", list: "an array", str: "a string", bool: "true or false"}
+    return "null" if value is None else names.get(type(value), "a number")
