@@ -34,6 +34,14 @@ CORPUS_Z = {
 }
 
 
+TRIPLES_Z = [
+    ("Tarn Mill", "built by", "Orla Venn", "p1"),
+    ("Orla Venn", "born in", "Port Isk", "p2"),
+    ("Port Isk", "lies on", "Halder Sea", "p3"),
+    ("Halder Sea", "freezes in", "winter", "p4"),
+]
+
+
 class CorpusZ(NamedTuple):
     """Corpus Z twice: in memory, and as a file in BEIR's layout."""
 
@@ -63,4 +71,45 @@ def shared() -> Path:
     folder = REPOSITORY.parent / "shared"
     if not folder.is_dir():
         pytest.skip("no folder `shared` with benchmark data beside the repository")
+    return folder
+
+
+def write_jsonl(path: Path, rows: list[dict[str, object]]) -> Path:
+    """One JSON object a line."""
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8", newline="\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def z_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with Corpus Z (corpus.jsonl) and its four triples (triples.jsonl); not to be written to."""
+    folder = tmp_path_factory.mktemp("z")
+    write_jsonl(folder / "corpus.jsonl", [{"_id": name, "text": text} for name, text in CORPUS_Z.items()])
+    rows = [dict(zip(("head", "relation", "tail", "passage_id"), row, strict=True)) for row in TRIPLES_Z]
+    write_jsonl(folder / "triples.jsonl", rows)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def z_index(z_files: Path) -> Path:
+    """An index of Corpus Z with its given triples and the encoder hashing:64; not to be written to."""
+    from gfm.index.index import GraphIndex
+
+    path = z_files / "index"
+    GraphIndex.build(z_files / "corpus.jsonl", path, encoder="hashing:64", triples=z_files / "triples.jsonl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of random weights, the same in every run."""
+    from gfm.nn.checkpoint import save_model
+    from gfm.nn.model import GraphRetrieverModel, ModelSettings
+    from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS
+
+    folder = tmp_path_factory.mktemp("checkpoint")
+    with torch.random.fork_rng():
+        torch.manual_seed(7)
+        model = GraphRetrieverModel(ModelSettings(node_inputs=NODE_INPUTS, edge_inputs=EDGE_INPUTS, width=16))
+    save_model(model, folder)
     return folder

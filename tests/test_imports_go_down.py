@@ -11,9 +11,11 @@ import pytest
 # From the top to the bottom. A room is a file or a folder directly in gfm/.
 ROOMS = [
     "cli",
+    "doors",
     "viewer",
     "train",
     "eval",
+    "report",
     "compat",
     "retrieve",
     "context",
@@ -24,6 +26,7 @@ ROOMS = [
     "text",
     "llm",
     "progress",
+    "resources",
     "types",
 ]
 # The root stands beneath all rooms: its doors load on first use, so it imports none, and any room may ask its version.

@@ -1,8 +1,8 @@
 """The knowledge graph as arrays: entities, facts, triples and passages, and one CSR adjacency over all nodes.
 
-Nodes 0 … N-1 are entities, N … N+P-1 passages. A *fact* is a sentence (or a verbalised triple) with its source passages;
-it holds zero or more *triples*, each a directed pair of entities. A passage *mentions* entities; the one that it is about (its title)
-is its *subject*. Every link stands in the adjacency once in each direction.
+Nodes 0 … N-1 are entities, N … N+P-1 passages. A *fact* is a sentence (or a verbalised triple) with its source
+passages; it holds zero or more *triples*, each a directed pair of entities. A passage *mentions* entities; the one that
+it is about (its title) is its *subject*. Every link stands in the adjacency once in each direction.
 """
 
 from __future__ import annotations
@@ -71,7 +71,15 @@ class KnowledgeGraph:
 
 
 def expand(ptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the CSR entries of ``rows``, and for each the index into ``rows`` that it belongs to."""
+    """Positions of the CSR entries of ``rows``, row by row in the order given, and their owners.
+
+    Args:
+        ptr: int64[n+1], CSR pointers.
+        rows: int[m], numbers below n; may repeat.
+
+    Returns:
+        int64[·] positions, and for each the index into ``rows`` that it belongs to, int64[·].
+    """
     start = ptr[rows]
     count = ptr[rows + 1] - start
     owner = np.repeat(np.arange(len(rows)), count)
@@ -85,6 +93,7 @@ def pointers(sorted_rows: np.ndarray, size: int) -> np.ndarray:
 
 
 def build_graph(
+    *,
     num_entities: int,
     num_passages: int,
     triples: np.ndarray,
@@ -96,6 +105,8 @@ def build_graph(
     synonym_weight: np.ndarray,
 ) -> KnowledgeGraph:
     """Make the arrays from lists of links.
+
+    No link joins an entity with itself, and none is given twice, so that E = 2 · (T + S + M).
 
     Args:
         num_entities: N.
@@ -123,7 +134,7 @@ def build_graph(
     ]
     source = np.concatenate([x[0] for x in links]).astype(np.int64)
     target = np.concatenate([x[1] for x in links]).astype(np.int64)
-    kind = np.concatenate([np.broadcast_to(x[2], len(x[0])) for x in links]).astype(np.int8)
+    kind = np.concatenate([np.broadcast_to(np.asarray(x[2]), len(x[0])) for x in links]).astype(np.int8)
     triple = np.concatenate([x[3] for x in links]).astype(np.int32)
     weight = np.concatenate([x[4] for x in links]).astype(np.float32)
     order = np.lexsort((triple, kind, target, source))

@@ -49,7 +49,7 @@ class TitleLinker:
 
     def resolve(self, name: str) -> str:
         """The entity key of a name found in text: that of the one title it stands for, else its own key."""
-        return self._key_of.get(tuple(t for t, _, _ in tokens(name)), name_key(name))
+        return self._key_of.get(tuple([t for t, _, _ in tokens(name)])) or name_key(name)
 
     def resolve_exactly(self, name: str) -> str:
         """As `resolve`, but punctuation counts: a given ``C++`` is not the title ``C``."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import faiss
 import numpy as np
 import regex as re
 
@@ -18,11 +22,13 @@ from gfm.graph.knowledge_graph import build_graph
 from gfm.index import store, vectors
 from gfm.index.cache import Cache
 from gfm.index.lexical import make_lexical
+from gfm.index.lock import LOCK, writer_lock
 from gfm.text.chunk import embedded_text, split
 from gfm.text.encoder import Encoder
 from gfm.types import Document, GfmError, Passage
 
 _DIGITS = re.compile(r"\d+")
+_CACHE = "cache.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +52,18 @@ def split_all(documents: Sequence[Document], encoder: Encoder, settings: BuildSe
     """All passages, sorted by id.
 
     Raises:
-        GfmError: No documents, or two passages of one id.
+        GfmError: No documents, or two documents or passages of one id.
     """
     if not documents:
         raise GfmError("expected at least one document to index, found none")
+    for one, two in pairwise(sorted(d.id for d in documents)):
+        if one == two:
+            raise GfmError(f"two documents have the id {one!r}; ids must be unique: rename one in the corpus")
     passages = sorted(
         (p for d in documents for p in split(d, encoder, settings.chunk_tokens, settings.chunk_overlap)),
         key=lambda p: p.id,
     )
-    for a, b in zip(passages, passages[1:], strict=False):
+    for a, b in pairwise(passages):
         if a.id == b.id:
             raise GfmError(
                 f"two passages have the id {a.id!r} (documents {a.document_id!r} and {b.document_id!r}); ids must be "
@@ -63,19 +72,25 @@ def split_all(documents: Sequence[Document], encoder: Encoder, settings: BuildSe
     return passages
 
 
-def synonyms(parts: GraphParts, entity_vectors: np.ndarray, settings: BuildSettings) -> tuple[np.ndarray, np.ndarray]:
+def synonyms(
+    parts: GraphParts, entity_vectors: np.ndarray, settings: BuildSettings, graph: faiss.Index | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Edges between near-equal names, and between a name and its forms with a bracket (weight 1).
 
     Names whose numbers differ are never near-equal: "7 March 1901" is not "8 March 1901".
 
+    Args:
+        parts: The graph without these edges.
+        entity_vectors: float32[N, D], unit norm.
+        settings: The least cosine, and how many neighbours are looked at.
+        graph: HNSW over the same vectors, where the search is approximate.
+
     Returns:
         int64[S, 2] unique sorted pairs and float32[S] weights.
     """
-    pairs, cosine = vectors.similar_pairs(entity_vectors, settings.synonym_neighbours, settings.synonym_cosine)
+    pairs, cosine = vectors.similar_pairs(entity_vectors, settings.synonym_neighbours, settings.synonym_cosine, graph)
     numbers = [_DIGITS.findall(key) for key, _ in parts.entities]
-    weight = {
-        (int(a), int(b)): float(c) for (a, b), c in zip(pairs, cosine, strict=True) if numbers[a] == numbers[b]
-    }
+    weight = {(int(a), int(b)): float(c) for (a, b), c in zip(pairs, cosine, strict=True) if numbers[a] == numbers[b]}
     weight.update({(min(a, b), max(a, b)): 1.0 for a, b in parts.aliases})
     ordered = sorted(weight)
     return (
@@ -109,47 +124,92 @@ def build_index(
         GfmError: Bad input, or a folder that holds something else.
     """
     settings = settings or BuildSettings()
-    if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not _is_index(path))):
-        raise GfmError(f"{path}: expected a new folder or an index to replace, found something else; give another --out")
-    seconds: dict[str, float] = {}
-    clock = time.perf_counter()
-
-    def lap(stage: str) -> None:
-        nonlocal clock
-        now = time.perf_counter()
-        seconds[stage], clock = now - clock, now
-
+    if path.exists() and not (path.is_dir() and _is_ours(path)):
+        raise GfmError(
+            f"{path}: expected a new folder or an index to replace, found something else; give another --out"
+        )
+    clock = _Laps()
     passages = split_all(documents, encoder, settings)
-    lap("split")
-    path.mkdir(parents=True, exist_ok=True)
-    cache = Cache(cache_path or path / "cache.sqlite")
+    clock.lap("split")
+    with _disk_errors(path):
+        path.mkdir(parents=True, exist_ok=True)
+    with writer_lock(path):
+        _replace(documents, passages, path, encoder, extractors, settings, cache_path, clock)
+    return clock.seconds
+
+
+class _Laps:
+    """Seconds by stage, one stage after another."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._start = time.perf_counter()
+
+    def lap(self, stage: str) -> None:
+        """End ``stage`` and start the next."""
+        now = time.perf_counter()
+        self.seconds[stage], self._start = now - self._start, now
+
+
+def _replace(
+    documents: Sequence[Document],
+    passages: Sequence[Passage],
+    path: Path,
+    encoder: Encoder,
+    extractors: Sequence[Extractor],
+    settings: BuildSettings,
+    cache_path: Path | None,
+    clock: _Laps,
+) -> None:
+    """Make a generation and put it in force; the old one stands until then."""
+    cache = Cache(cache_path or path / _CACHE)
     try:
         found_by = [cache.extractions(passages, e) for e in extractors]
-        extractions = [unite(row) for row in zip(*found_by, strict=True)] if found_by else [Extraction()] * len(passages)
-        lap("extract")
+        rows = zip(*found_by, strict=True)
+        extractions = [unite(row) for row in rows] if found_by else [Extraction()] * len(passages)
+        clock.lap("extract")
         parts = assemble(passages, extractions)
-        lap("assemble")
+        clock.lap("assemble")
         found = {
             "passage": cache.vectors([embedded_text(p.title, p.text) for p in passages], encoder, "passages"),
             "fact": cache.vectors(parts.facts, encoder, "facts"),
             "entity": cache.vectors([name for _, name in parts.entities], encoder, "entities"),
         }
-        lap("encode")
+        clock.lap("encode")
     finally:
         cache.close()
-    links, weight = synonyms(parts, found["entity"], settings)
-    lap("synonyms")
-    staging = path / "staging"
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir()
-    counts = _write(staging, documents, passages, parts, links, weight, found)
-    store.commit(path, staging, _manifest(encoder, extractors, settings, counts, found))
-    lap("write")
-    return seconds
+    hnsw = {name: vectors.make_hnsw(rows) for name, rows in found.items()}
+    links, weight = synonyms(parts, found["entity"], settings, hnsw["entity"])
+    clock.lap("synonyms")
+    search = {name: "exact" if graph is None else "hnsw" for name, graph in sorted(hnsw.items())}
+    staging = path / store.STAGING
+    with _disk_errors(path):
+        if staging.exists():  # of a build that was killed
+            shutil.rmtree(staging)
+        staging.mkdir()
+        counts = _write(staging, documents, passages, parts, links, weight, found, hnsw)
+        store.commit(path, staging, _manifest(encoder, extractors, settings, counts, search))
+    clock.lap("write")
 
 
-def _is_index(path: Path) -> bool:
-    return (path / store.CURRENT).exists() or (path / "cache.sqlite").exists()
+@contextmanager
+def _disk_errors(path: Path) -> Iterator[None]:
+    """Turns a full disk or a missing permission into what a person can do about it."""
+    try:
+        yield
+    except OSError as error:
+        raise GfmError(
+            f"{path}: expected a folder that can be written, found: {error}; see that it is writable and has space, "
+            "then build again (an index that was there before still stands)"
+        ) from error
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a build may write into the folder: it holds an index, or nothing that a build did not put there."""
+    if store.GENERATION.fullmatch(store.current(path)):
+        return True
+    ours = {store.CURRENT, f"{store.CURRENT}.new", store.STAGING, LOCK, *(_CACHE + s for s in ("", "-wal", "-shm"))}
+    return all(p.name in ours or store.GENERATION.fullmatch(p.name) for p in path.iterdir())
 
 
 def _manifest(
@@ -157,14 +217,14 @@ def _manifest(
     extractors: Sequence[Extractor],
     settings: BuildSettings,
     counts: dict[str, int],
-    found: dict[str, np.ndarray],
+    search: dict[str, str],
 ) -> dict[str, Any]:
     return {
         "counts": counts,
         "encoder": encoder.fingerprint.as_json(),
         "extractors": [e.settings for e in extractors],
         "settings": {name: getattr(settings, name) for name in BuildSettings.__slots__},
-        "search": {name: "exact" if len(v) <= vectors.EXACT_LIMIT else "hnsw" for name, v in sorted(found.items())},
+        "search": search,
     }
 
 
@@ -176,6 +236,7 @@ def _write(
     links: np.ndarray,
     weight: np.ndarray,
     found: dict[str, np.ndarray],
+    hnsw: dict[str, faiss.Index | None],
 ) -> dict[str, int]:
     triples = np.array([t[:3] for t in parts.triples], dtype=np.int64).reshape(-1, 3)
     graph = build_graph(
@@ -195,9 +256,9 @@ def _write(
     store.write_arrays(folder / "graph.safetensors", graph.arrays())
     store.write_arrays(folder / "lexical.safetensors", lexical)
     store.write_arrays(folder / "vectors.safetensors", found)
-    for name, rows in found.items():
-        if (hnsw := vectors.make_hnsw(rows)) is not None:
-            vectors.write_hnsw(folder / f"{name}.hnsw", hnsw)
+    for name, search_graph in hnsw.items():
+        if search_graph is not None:
+            vectors.write_hnsw(folder / f"{name}.hnsw", search_graph)
     store.write_table(folder / "vocabulary.parquet", {"token": list(vocabulary)})
     store.write_table(folder / "documents.parquet", _document_columns(documents))
     store.write_table(
@@ -222,8 +283,6 @@ def _write(
 
 
 def _document_columns(documents: Sequence[Document]) -> dict[str, list[str]]:
-    import json
-
     ordered = sorted(documents, key=lambda d: d.id)
     return {
         "id": [d.id for d in ordered],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -18,40 +20,65 @@ from gfm.index.vectors import Vectors, read_hnsw
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder, Fingerprint, load_encoder
 from gfm.types import Entity, GfmError, Passage, Triple
 
+_TABLES = ("passages", "entities", "facts", "triples")
+
 
 class GraphIndex:
-    """A read-only index.
+    """A read-only index. It stays readable while a writer replaces the generation that it opened.
 
     Attributes:
         path: Its folder.
+        generation: Name of the generation that was opened.
         manifest: Counts, checksums, encoder, settings.
         graph: The `KnowledgeGraph`.
         entity_vectors: `Vectors` of entity names, N rows.
         fact_vectors: `Vectors` of facts, F rows.
         passage_vectors: `Vectors` of passages, P rows.
         lexical: BM25 and name tokens.
+        fingerprint: Identity of the encoder that it was built with.
+        build_seconds: Seconds by stage, where `build` made it.
+        skipped: (file name, reason) of every file that `build` passed over.
     """
 
     def __init__(self, path: Path, encoder: Encoder | None = None):
         self.path = path
-        folder, self.manifest = store.open_generation(path)
-        self._folder = folder
-        self.generation = folder.name
-        counts = self.manifest["counts"]
-        sizes = {f"num_{n}": counts[n] for n in ("entities", "facts", "triples", "passages")}
-        self.graph = KnowledgeGraph(**sizes, **store.map_arrays(folder / "graph.safetensors"))
-        rows = store.map_arrays(folder / "vectors.safetensors")
-        self.entity_vectors, self.fact_vectors, self.passage_vectors = (
-            self._vectors(name, rows[name]) for name in ("entity", "fact", "passage")
-        )
-        tokens = store.read_table(folder / "vocabulary.parquet")["token"].to_pylist()
-        self.lexical = Lexical(
-            {t: i for i, t in enumerate(tokens)}, store.map_arrays(folder / "lexical.safetensors"), counts["passages"]
-        )
-        self.fingerprint = Fingerprint.from_json(self.manifest["encoder"])
+        self.build_seconds: dict[str, float] = {}
+        self.skipped: Sequence[tuple[str, str]] = ()
         self._encoder = encoder
+        self._columns: dict[tuple[str, str], Any] = {}
+        self._reading = Lock()
+        store.steady(path, self._load)
         if encoder is not None:
             self._check(encoder)
+
+    def _load(self) -> None:
+        """Open every file, so that none is looked for by name later."""
+        folder, self.manifest = store.open_generation(self.path)
+        self.generation = folder.name
+        try:
+            self._open(folder)
+        except KeyError as error:  # all checksums fit, so the file was written that way
+            raise GfmError(f"{folder}: expected an index with {error}, found none; build the index again") from error
+
+    def _open(self, folder: Path) -> None:
+        self.fingerprint = Fingerprint.from_json(self.manifest["encoder"])
+        self.graph = _graph(folder / "graph.safetensors", self.manifest["counts"])
+        rows = store.map_arrays(folder / "vectors.safetensors")
+        self.entity_vectors, self.fact_vectors, self.passage_vectors = (
+            self._vectors(folder, kind, rows[kind], count)
+            for kind, count in (
+                ("entity", self.graph.num_entities),
+                ("fact", self.graph.num_facts),
+                ("passage", self.graph.num_passages),
+            )
+        )
+        vocabulary = store.read_table(folder / "vocabulary.parquet")["token"].to_pylist()
+        self.lexical = Lexical(
+            {token: i for i, token in enumerate(vocabulary)},
+            store.map_arrays(folder / "lexical.safetensors"),
+            self.graph.num_passages,
+        )
+        self._tables = {name: store.open_table(folder / f"{name}.parquet") for name in _TABLES}
 
     @classmethod
     def open(cls, path: str | Path, encoder: Encoder | None = None) -> GraphIndex:
@@ -105,20 +132,23 @@ class GraphIndex:
         index.skipped = found.skipped
         return index
 
-    build_seconds: dict[str, float] = {}
-    skipped: Sequence[tuple[str, str]] = ()
-
-    def _vectors(self, name: str, rows: np.ndarray) -> Vectors:
-        path = self._folder / f"{name}.hnsw"
-        return Vectors(rows, read_hnsw(path, rows) if self.manifest["search"][name] == "hnsw" else None)
+    def _vectors(self, folder: Path, kind: str, rows: np.ndarray, count: int) -> Vectors:
+        if rows.shape != (count, self.fingerprint.dim):
+            raise GfmError(
+                f"{folder / 'vectors.safetensors'}: expected {kind} vectors of shape {(count, self.fingerprint.dim)}, "
+                f"found {rows.shape}; build the index again"
+            )
+        approximate = self.manifest["search"][kind] == "hnsw"
+        return Vectors(rows, read_hnsw(folder / f"{kind}.hnsw", rows) if approximate else None)
 
     def _check(self, encoder: Encoder) -> None:
-        if not self.fingerprint.matches(encoder.fingerprint):
-            a, b = self.fingerprint, encoder.fingerprint
+        a, b = self.fingerprint, encoder.fingerprint
+        if not a.matches(b):
             raise GfmError(
-                f"{self.path}: the index was built with encoder {a.name!r} ({a.dim} dimensions, weights {a.revision[:8]}…), "
-                f"the query encoder is {b.name!r} ({b.dim} dimensions, weights {b.revision[:8]}…). Use the index's encoder, "
-                f"or build the index again: gfm index PATH --out {self.path} --encoder {b.name}"
+                f"{self.path}: the index was built with encoder {a.name!r} ({a.dim} dimensions, weights "
+                f"{a.revision[:8]}…), the query encoder is {b.name!r} ({b.dim} dimensions, weights {b.revision[:8]}…). "
+                "Use the index's encoder, or build the index again: "
+                f"gfm index PATH --out {self.path} --encoder {b.name}"
             )
 
     @property
@@ -137,45 +167,47 @@ class GraphIndex:
     @cached_property
     def passage_ids(self) -> list[str]:
         """Passage ids in order; sorted, so that node order is id order."""
-        return list(self._passages["id"])
+        return self._list("passages", "id")
 
     @cached_property
     def document_ids(self) -> list[str]:
         """Document id of each passage."""
-        return list(self._passages["document_id"])
-
-    @cached_property
-    def _passages(self) -> dict[str, list[Any]]:
-        return self._columns("passages")
-
-    @cached_property
-    def _names(self) -> dict[str, list[str]]:
-        return self._columns("entities")
+        return self._list("passages", "document_id")
 
     @cached_property
     def fact_texts(self) -> list[str]:
         """Text of each fact."""
-        return self._columns("facts")["text"]
+        return self._list("facts", "text")
 
-    @cached_property
-    def _relations(self) -> list[str]:
-        return self._columns("triples")["relation"]
+    def _list(self, table: str, name: str) -> list[str]:
+        values: list[str] = self._column(table, name).to_pylist()
+        return values
 
-    def _columns(self, name: str) -> dict[str, list[Any]]:
-        table = store.read_table(self._folder / f"{name}.parquet")
-        return {c: table[c].to_pylist() for c in table.column_names}
+    def _column(self, table: str, name: str) -> Any:
+        """One column as an Arrow array; read on first use, so that nobody pays for texts that nobody looks at."""
+        with self._reading:
+            if (table, name) not in self._columns:
+                column = self._tables[table].read(columns=[name])[name]
+                self._columns[table, name] = column.chunk(0) if column.num_chunks == 1 else column
+            return self._columns[table, name]
+
+    def _value(self, table: str, name: str, number: int) -> Any:
+        column = self._column(table, name)
+        if not 0 <= number < len(column):  # a negative number would count from the end
+            raise IndexError(f"{table}: expected a number from 0 to {len(column) - 1}, found {number}")
+        return column[number].as_py()
 
     def passage(self, number: int) -> Passage:
         """Passage by number, 0 … P-1."""
-        return Passage(**{name: column[number] for name, column in self._passages.items()})
+        return Passage(**{name: self._value("passages", name, number) for name in Passage.__slots__})
 
     def entity(self, number: int) -> Entity:
         """Entity by number, 0 … N-1."""
-        return Entity(self._names["key"][number], self._names["name"][number])
+        return Entity(self.entity_key(number), self._value("entities", "name", number))
 
     def entity_key(self, number: int) -> str:
         """Key of an entity by number."""
-        return str(self._names["key"][number])
+        return str(self._value("entities", "key", number))
 
     @cached_property
     def subjects(self) -> np.ndarray:
@@ -189,14 +221,32 @@ class GraphIndex:
     def triple(self, number: int) -> Triple:
         """Triple by number, 0 … T-1, with the fact's text and sources."""
         graph = self.graph
+        relation = self._value("triples", "relation", number)
         fact = int(graph.triple_fact[number])
         sources = graph.fact_passage[graph.fact_passage_ptr[fact] : graph.fact_passage_ptr[fact + 1]]
-        names = self._names["name"]
         return Triple(
-            names[graph.triple_head[number]],
-            self._relations[number],
-            names[graph.triple_tail[number]],
-            self.fact_texts[fact],
+            self._value("entities", "name", int(graph.triple_head[number])),
+            relation,
+            self._value("entities", "name", int(graph.triple_tail[number])),
+            self._value("facts", "text", fact),
             float(graph.triple_weight[number]),
             tuple(self.passage_ids[p] for p in sources),
         )
+
+
+def _graph(path: Path, counts: dict[str, int]) -> KnowledgeGraph:
+    """The graph of a file whose arrays agree with the manifest's counts."""
+    arrays = store.map_arrays(path)
+    names = {f.name for f in fields(KnowledgeGraph) if not f.name.startswith("num_")}
+    if set(arrays) != names:
+        raise GfmError(f"{path}: expected the arrays {sorted(names)}, found {sorted(arrays)}; build the index again")
+    n, f, t, p, e = (counts[name] for name in ("entities", "facts", "triples", "passages", "edges"))
+    expected = {"node_ptr": (n + p + 1,), "fact_triple_ptr": (f + 1,), "triple_head": (t,), "edge_index": (2, e)}
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise GfmError(
+                f"{path}: expected {name} of shape {shape} by the manifest, found {arrays[name].shape}; "
+                "build the index again"
+            )
+    sizes: dict[str, Any] = {"num_entities": n, "num_facts": f, "num_triples": t, "num_passages": p}
+    return KnowledgeGraph(**{**sizes, **arrays})

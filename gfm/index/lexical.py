@@ -44,6 +44,14 @@ class Lexical:
             return np.zeros(self.num_passages, dtype=np.float32)
         return np.asarray(self._bm25.get_scores_from_ids(token_ids), dtype=np.float32)
 
+    def coverage(self, token_ids: np.ndarray, passages: np.ndarray) -> np.ndarray:
+        """Idf-weighted share of the tokens that stand in each of the given passages, float32[len(passages)]."""
+        ptr, rows = self._bm25.scores["indptr"], self._bm25.scores["indices"]
+        found = np.zeros(self.num_passages, dtype=np.float32)
+        for token in token_ids:
+            found[rows[ptr[token] : ptr[token + 1]]] += self.idf[token]
+        return np.asarray(found[passages] / max(float(self.idf[token_ids].sum()), 1e-6), dtype=np.float32)
+
 
 def make_lexical(passages: Sequence[str], names: Sequence[str]) -> tuple[dict[str, int], dict[str, np.ndarray]]:
     """Vocabulary (sorted) and arrays of `Lexical` for passage texts and entity names."""

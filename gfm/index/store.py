@@ -1,18 +1,21 @@
 """Files of an index: immutable generations, checksums, and one name, CURRENT, that says which generation is in force.
 
-A generation is written beside the old one, synced, and named in CURRENT by an atomic rename; a reader opens one generation
-and never sees half of another. Tables are Parquet, arrays safetensors, everything else JSON; nothing on disk is executable.
+A generation is written beside the old one, synced, and named in CURRENT by an atomic rename; a reader opens one
+generation and never sees half of another. Tables are Parquet, arrays safetensors, everything else JSON; nothing on disk
+is executable.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
+import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +27,13 @@ from gfm.types import GfmError
 FORMAT_VERSION = 1
 CURRENT = "CURRENT"
 MANIFEST = "manifest.json"
+STAGING = "staging"
+GENERATION = re.compile(r"generation-[0-9a-f]{16}")
 _DTYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1"}
+# What a header that describes no arrays can raise; RecursionError is JSON nested without end.
+_BAD_HEADER = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, OSError)
+
+T = TypeVar("T")
 
 
 def file_hash(path: Path) -> str:
@@ -34,8 +43,11 @@ def file_hash(path: Path) -> str:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays as safetensors."""
+    """Write arrays as safetensors, readable by whoever may read the folder's other files."""
+    path.touch()
+    mode = path.stat().st_mode
     save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, path)
+    path.chmod(mode)  # safetensors writes a private temporary file and renames it
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -47,22 +59,29 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
     try:
         with path.open("rb") as stream:
             size = int.from_bytes(stream.read(8), "little")
-            if not 0 < size < path.stat().st_size:
+            if not 0 < size <= path.stat().st_size - 8:
                 raise ValueError("the header is longer than the file")
             header = json.loads(stream.read(size))
-        out = {}
-        for name, row in header.items():
-            if name == "__metadata__":
-                continue
-            start, end = row["data_offsets"]
-            dtype, shape = np.dtype(_DTYPES[row["dtype"]]), tuple(row["shape"])
-            if end - start != int(np.prod(shape)) * dtype.itemsize:
-                raise ValueError(f"{name} has {end - start} bytes, its shape {shape} needs another number")
-            empty = end == start
-            out[name] = np.zeros(shape, dtype) if empty else np.memmap(path, dtype, "r", 8 + size + start, shape)
-        return out
-    except (ValueError, KeyError, OSError) as error:
-        raise GfmError(f"{path}: expected arrays in safetensors form, found: {error}; build the index again") from error
+        # A plain view of the mapping: each indexing of a np.memmap itself would run Python code of its class.
+        data = np.asarray(np.memmap(path, np.uint8, "r"))[8 + size :]
+        return {name: _view(name, row, data) for name, row in header.items() if name != "__metadata__"}
+    except _BAD_HEADER as error:
+        reason = str(error) or type(error).__name__
+        raise GfmError(
+            f"{path}: expected arrays in safetensors form, found: {reason}; build the index again"
+        ) from error
+
+
+def _view(name: str, row: dict[str, Any], data: np.ndarray) -> np.ndarray:
+    """One array of a safetensors file whose bytes after the header are ``data``."""
+    start, end = row["data_offsets"]
+    dtype, shape = np.dtype(_DTYPES[row["dtype"]]), tuple(row["shape"])
+    if not all(type(n) is int and n >= 0 for n in (start, end, *shape)):
+        raise ValueError(f"{name} has the shape {shape} at bytes {start} to {end}")
+    # math.prod does not wrap round, as a product of NumPy's integers would.
+    if end - start != math.prod(shape) * dtype.itemsize or end > len(data):
+        raise ValueError(f"{name} has the shape {shape} at bytes {start} to {end} of {len(data)}")
+    return data[start:end].view(dtype).reshape(shape)
 
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
@@ -70,16 +89,38 @@ def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     pq.write_table(pa.table(dict(columns)), path, compression="none", use_dictionary=False)
 
 
-def read_table(path: Path) -> pa.Table:
-    """Read a Parquet table."""
+def open_table(path: Path) -> pq.ParquetFile:
+    """Map a Parquet table; it reads as long as it is held, also after its file was deleted.
+
+    Raises:
+        GfmError: The file holds no such table.
+    """
     try:
-        return pq.read_table(path, memory_map=True)
+        return pq.ParquetFile(path, memory_map=True)
+    except (pa.ArrowException, OSError) as error:
+        raise GfmError(f"{path}: expected a Parquet table, found: {error}; build the index again") from error
+
+
+def read_table(path: Path) -> pa.Table:
+    """Read a Parquet table.
+
+    Raises:
+        GfmError: The file holds no such table.
+    """
+    table = open_table(path)
+    try:
+        return table.read()
     except (pa.ArrowException, OSError) as error:
         raise GfmError(f"{path}: expected a Parquet table, found: {error}; build the index again") from error
 
 
 def _sync(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
+    if os.name == "nt":  # Windows syncs only files open for writing, and no folders
+        if path.is_dir():
+            return
+        handle = os.open(path, os.O_RDWR)
+    else:
+        handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
@@ -88,6 +129,8 @@ def _sync(path: Path) -> None:
 
 def commit(root: Path, staging: Path, manifest: dict[str, Any]) -> Path:
     """Seal what was written to ``staging`` as the generation in force.
+
+    Whenever the process is killed, CURRENT names a whole generation: the old one or the new one.
 
     Args:
         root: Folder of the index.
@@ -107,19 +150,63 @@ def commit(root: Path, staging: Path, manifest: dict[str, Any]) -> Path:
     (staging / MANIFEST).write_text(text, encoding="utf-8", newline="\n")
     for name in [*files, MANIFEST]:
         _sync(staging / name)
-    generation = root / f"generation-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
-    if generation.exists():  # the same content under the same name: take the fresh copy, the old may be damaged
-        shutil.rmtree(generation)
-    staging.rename(generation)
+    _sync(staging)
+    generation = root / _generation_name(text.encode())
+    _install(staging, generation)
+    _sync(root)
     pointer = root / f"{CURRENT}.new"
-    pointer.write_text(generation.name + "\n", encoding="utf-8")
+    pointer.write_text(generation.name + "\n", encoding="utf-8", newline="\n")
     _sync(pointer)
     pointer.replace(root / CURRENT)
     _sync(root)
     for old in root.glob("generation-*"):
-        if old != generation:
-            shutil.rmtree(old)
+        if old != generation and GENERATION.fullmatch(old.name):
+            # What a reader holds open on Windows cannot go yet; the next commit tries again.
+            shutil.rmtree(old, ignore_errors=True)
     return generation
+
+
+def _install(staging: Path, generation: Path) -> None:
+    """Give the staged folder its name; where the same generation stands whole already, that one is kept.
+
+    It may be the one in force: deleting it first would leave no index behind if the process died just then.
+    """
+    if generation.exists():
+        try:
+            _verify(generation, "")
+        except GfmError:
+            shutil.rmtree(generation)
+        else:
+            shutil.rmtree(staging)
+            return
+    staging.rename(generation)
+
+
+def _generation_name(manifest: bytes) -> str:
+    return f"generation-{hashlib.sha256(manifest).hexdigest()[:16]}"
+
+
+def current(root: Path) -> str:
+    """What CURRENT says; empty where there is no such file."""
+    try:
+        return (root / CURRENT).read_bytes().decode("utf-8", "replace").strip()
+    except OSError:
+        return ""
+
+
+def steady(root: Path, read: Callable[[], T]) -> T:
+    """What ``read`` gives; it is called once more where it failed because a writer replaced the generation under it.
+
+    Raises:
+        GfmError: What ``read`` raised while CURRENT stayed the same; so does OSError.
+    """
+    before = current(root)
+    try:
+        return read()
+    except (GfmError, OSError):
+        if current(root) == before:
+            raise
+        return read()
 
 
 def open_generation(root: Path) -> tuple[Path, dict[str, Any]]:
@@ -128,26 +215,63 @@ def open_generation(root: Path) -> tuple[Path, dict[str, Any]]:
     Raises:
         GfmError: There is no index, or a file is missing, cut off or altered.
     """
-    pointer = root / CURRENT
-    if not pointer.is_file():
-        raise GfmError(f"{root}: expected an index here, found no file {CURRENT}; make one: gfm index PATH --out {root}")
-    folder = root / pointer.read_text(encoding="utf-8").strip()
-    rebuild = f"build it again: gfm index PATH --out {root}"
-    if folder.parent != root or not (folder / MANIFEST).is_file():
-        raise GfmError(f"{pointer}: it names {folder.name!r}, which is no generation of this index; {rebuild}")
-    text = (folder / MANIFEST).read_bytes()
-    if folder.name != f"generation-{hashlib.sha256(text).hexdigest()[:16]}":
-        raise GfmError(f"{folder / MANIFEST}: expected the manifest that the folder is named by, found altered; {rebuild}")
-    manifest: dict[str, Any] = json.loads(text)
-    if manifest["format_version"] != FORMAT_VERSION:
-        raise GfmError(f"{root}: expected format {FORMAT_VERSION}, found {manifest['format_version']}; {rebuild}")
-    for name, row in manifest["files"].items():
-        path = folder / name
-        found = path.stat().st_size if path.is_file() else None
-        if found is None:
-            raise GfmError(f"{path}: expected this file of the index, found none; {rebuild}")
-        if found != row["bytes"]:
-            raise GfmError(f"{path}: expected {row['bytes']} bytes, found {found}: cut off or altered; {rebuild}")
-        if file_hash(path) != row["sha256"]:
-            raise GfmError(f"{path}: its checksum is not the manifest's: the file was altered; {rebuild}")
-    return folder, manifest
+    return steady(root, lambda: _open(root))
+
+
+def _open(root: Path) -> tuple[Path, dict[str, Any]]:
+    where = root.absolute()
+    if not root.is_dir():
+        raise GfmError(f"{where}: expected the folder of an index, found none; make one: gfm index PATH --out {root}")
+    if not (root / CURRENT).is_file():
+        raise GfmError(
+            f"{where}: expected an index, found no file {CURRENT} in this folder; make one: gfm index PATH --out {root}"
+        )
+    rebuild = f"build the index again: gfm index PATH --out {root}"
+    name = current(root)
+    folder = root / name
+    if not GENERATION.fullmatch(name):  # a name like ../x never becomes a path
+        raise GfmError(f"{where / CURRENT}: it names {name[:80]!r}, which is no generation of this index; {rebuild}")
+    if not (folder / MANIFEST).is_file():
+        raise GfmError(
+            f"{(folder / MANIFEST).absolute()}: {CURRENT} names this generation, found no manifest; {rebuild}"
+        )
+    return folder, _verify(folder, rebuild)
+
+
+def _verify(folder: Path, rebuild: str) -> dict[str, Any]:
+    """The manifest of a generation, once it and every file that it lists have their checksums.
+
+    Args:
+        folder: The generation.
+        rebuild: What mends it, for messages.
+
+    Raises:
+        GfmError: A file is missing, cut off or altered, or the format is another.
+    """
+    path = folder / MANIFEST
+    text = path.read_bytes() if path.is_file() else b""
+    if folder.name != _generation_name(text):
+        raise GfmError(f"{path}: its checksum is not the one that the folder is named by: it was altered; {rebuild}")
+    try:
+        manifest: dict[str, Any] = json.loads(text)
+        version, files = (
+            manifest["format_version"],
+            {n: (r["bytes"], r["sha256"]) for n, r in manifest["files"].items()},
+        )
+    except _BAD_HEADER as error:
+        raise GfmError(f"{path}: expected the manifest of an index, found: {error!r}; {rebuild}") from error
+    if version != FORMAT_VERSION:
+        raise GfmError(f"{path}: expected format {FORMAT_VERSION}, found {version!r}; {rebuild}")
+    for name, (size, digest) in files.items():
+        _check_file(folder / Path(name).name, size, digest, rebuild)
+    return manifest
+
+
+def _check_file(path: Path, size: int, digest: str, rebuild: str) -> None:
+    found = path.stat().st_size if path.is_file() else None
+    if found is None:
+        raise GfmError(f"{path.absolute()}: expected this file of the index, found none; {rebuild}")
+    if found != size:
+        raise GfmError(f"{path}: expected {size} bytes, found {found}: cut off or altered; {rebuild}")
+    if file_hash(path) != digest:
+        raise GfmError(f"{path}: its checksum is not the manifest's: the file was altered; {rebuild}")

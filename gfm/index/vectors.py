@@ -10,6 +10,8 @@ import numpy as np
 from gfm.types import GfmError
 
 EXACT_LIMIT = 200_000
+_SPARE = 8  # rows looked at beyond the k-th, so that rounding inside FAISS cannot decide who is in
+_BLOCK = 1 << 24  # scores held at once by `similar_pairs`
 
 
 class Vectors:
@@ -35,32 +37,67 @@ class Vectors:
     def search(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """The k nearest rows of each query, best first, ties by row number.
 
+        A score depends on the row and the query alone, not on what else is searched for or found: it is `cosine`.
+
         Args:
             queries: float32[m, D], unit norm.
             k: Cut to the number of rows, so that no result is ever a filler (-1).
 
         Returns:
             ids int64[m, k'] and cosines float32[m, k'] in [-1, 1].
+
+        Raises:
+            GfmError: The queries have another dimension than the rows, or are not finite.
         """
-        k = min(k, len(self.rows))
-        if k < 1:
-            return np.zeros((len(queries), 0), np.int64), np.zeros((len(queries), 0), np.float32)
         queries = np.ascontiguousarray(queries, dtype=np.float32)
+        if queries.ndim != 2 or queries.shape[1] != self.rows.shape[1] or not np.isfinite(queries).all():
+            raise GfmError(
+                f"expected finite query vectors of shape (m, {self.rows.shape[1]}) as in the index, found "
+                f"{queries.shape}; use the encoder that the index was built with"
+            )
+        k = min(k, len(self.rows))
+        if k < 1 or not len(queries):
+            return np.zeros((len(queries), max(k, 0)), np.int64), np.zeros((len(queries), max(k, 0)), np.float32)
+        found = np.sort(self._nearest(queries, min(k + _SPARE, len(self.rows))), axis=1)  # (m, k + spare)
+        scores = np.stack([self.cosine(row, query) for row, query in zip(found, queries, strict=True)])
+        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # stable over ascending ids
+        return np.take_along_axis(found, order, 1), np.take_along_axis(scores, order, 1)
+
+    def _nearest(self, queries: np.ndarray, k: int) -> np.ndarray:
+        """Row numbers int64[m, k] of the nearest rows, in no order."""
         if self._graph is None:
-            scores, ids = faiss.knn(queries, self.rows, k, metric=faiss.METRIC_INNER_PRODUCT)
-        else:
-            scores, ids = self._graph.search(queries, k)
-        order = np.lexsort((ids, -scores), axis=1)
-        ids, scores = np.take_along_axis(ids, order, 1), np.take_along_axis(scores, order, 1)
-        return ids.astype(np.int64), np.clip(scores, -1.0, 1.0)
+            return self._exact(queries, k)
+        ids: np.ndarray = self._graph.search(queries, k)[1].astype(np.int64)
+        short = (ids < 0).any(axis=1)  # the walk over the graph met fewer than k rows
+        if short.any():
+            ids[short] = self._exact(queries[short], k)
+        return ids
+
+    def _exact(self, queries: np.ndarray, k: int) -> np.ndarray:
+        ids: np.ndarray = faiss.knn(queries, self.rows, k, metric=faiss.METRIC_INNER_PRODUCT)[1]
+        return ids.astype(np.int64)
 
     def cosine(self, ids: np.ndarray, query: np.ndarray) -> np.ndarray:
         """Cosine of the given rows with one query, float32[len(ids)] in [-1, 1]."""
-        return np.clip(self.rows[ids] @ query, -1.0, 1.0)
+        return _dots(self.rows[ids], query)
+
+    def cosines(self, ids: np.ndarray, queries: np.ndarray) -> np.ndarray:
+        """Cosine of the given rows with each of m queries (m, D), float32[len(ids), m]; the rows are gathered once."""
+        rows = self.rows[ids]
+        return np.stack([_dots(rows, query) for query in queries], axis=1)
+
+
+def _dots(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Cosine of each row with its own other, or with the one other of all, float32[n] in [-1, 1].
+
+    One dot product a row: a single matrix product rounds a row's score by where it stands among the rest.
+    """
+    scores = (rows[:, None, :] @ others[..., None])[:, 0, 0]  # (n, 1, D) @ ([n,] D, 1)
+    return np.asarray(np.clip(scores, -1.0, 1.0))
 
 
 def make_hnsw(rows: np.ndarray) -> faiss.Index | None:
-    """An HNSW graph for more than `EXACT_LIMIT` rows, else None.
+    """An HNSW graph for more than `EXACT_LIMIT` rows, else None; the same rows make the same graph.
 
     Source: Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using HNSW", 2018.
     """
@@ -68,7 +105,12 @@ def make_hnsw(rows: np.ndarray) -> faiss.Index | None:
         return None
     index = faiss.IndexHNSWFlat(rows.shape[1], 32, faiss.METRIC_INNER_PRODUCT)
     index.hnsw.efConstruction, index.hnsw.efSearch = 200, 128
-    index.add(np.ascontiguousarray(rows))
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)  # with several, the links depend on which row happens to come first
+    try:
+        index.add(np.ascontiguousarray(rows))
+    finally:
+        faiss.omp_set_num_threads(threads)
     return index
 
 
@@ -78,24 +120,82 @@ def write_hnsw(path: Path, index: faiss.Index) -> None:
 
 
 def read_hnsw(path: Path, rows: np.ndarray) -> faiss.Index:
-    """Read a graph whose checksum was verified, and check that it is over these rows."""
-    index = faiss.deserialize_index(np.frombuffer(path.read_bytes(), dtype=np.uint8))
+    """Read a graph whose checksum was verified, and check that it is over these rows.
+
+    Raises:
+        GfmError: It is not.
+    """
+    try:
+        index = faiss.deserialize_index(np.frombuffer(path.read_bytes(), dtype=np.uint8))
+    except (RuntimeError, OSError) as error:  # what FAISS raises for anything that is no index
+        raise GfmError(f"{path}: expected an HNSW graph, found: {error}; build the index again") from error
     if (index.ntotal, index.d) != rows.shape:
-        raise GfmError(f"{path}: expected a graph over {rows.shape}, found {(index.ntotal, index.d)}; build the index again")
+        raise GfmError(
+            f"{path}: expected a graph over {rows.shape}, found {(index.ntotal, index.d)}; build the index again"
+        )
     return index
 
 
-def similar_pairs(rows: np.ndarray, neighbours: int, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows with a cosine of at least ``threshold`` among each other's nearest ``neighbours``.
+def similar_pairs(
+    rows: np.ndarray, neighbours: int, threshold: float, graph: faiss.Index | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of rows with a cosine of at least ``threshold`` where one is among the other's nearest ``neighbours``.
+
+    Args:
+        rows: Unit vectors float32[n, D].
+        neighbours: Nearest other rows looked at for each row; ties by row number.
+        threshold: Least cosine.
+        graph: From `make_hnsw`; searched instead of comparing all pairs.
 
     Returns:
         int64[S, 2], each pair once with the smaller row first, sorted; cosines float32[S].
     """
-    vectors = Vectors(rows, make_hnsw(rows))
-    ids, scores = vectors.search(rows, neighbours + 1)
-    left = np.repeat(np.arange(len(rows)), ids.shape[1])
-    right, score = ids.ravel(), scores.ravel()
-    keep = (score >= threshold) & (left != right)
-    pairs = np.sort(np.stack([left[keep], right[keep]], axis=1), axis=1)
-    pairs, first = np.unique(pairs, axis=0, return_index=True)
-    return pairs, score[keep][first]
+    left, right = _near(rows, neighbours, threshold) if graph is None else _near_by_graph(rows, neighbours, graph)
+    pairs = np.unique(np.sort(np.stack([left, right], axis=1), axis=1), axis=0)  # (S, 2)
+    score = np.empty(len(pairs), dtype=np.float32)
+    for start in range(0, len(pairs), 4096):
+        a, b = pairs[start : start + 4096].T
+        score[start : start + 4096] = _dots(rows[a], rows[b])
+    keep = score >= threshold
+    return pairs[keep], score[keep]
+
+
+def _near_by_graph(rows: np.ndarray, neighbours: int, graph: faiss.Index) -> tuple[np.ndarray, np.ndarray]:
+    ids, _ = Vectors(rows, graph).search(rows, neighbours + 1)  # (n, neighbours + 1), each row itself among them
+    left, right = np.repeat(np.arange(len(rows)), ids.shape[1]), ids.ravel()
+    return left[left != right], right[left != right]
+
+
+def _among_best(block: np.ndarray, k: int) -> np.ndarray:
+    """Whether each score is among the k best of its row or of its column (with ties), bool like ``block``."""
+    out = np.zeros(block.shape, dtype=bool)
+    for axis, length in enumerate(block.shape):
+        at = max(length - k, 0)
+        out |= block >= np.take(np.partition(block, at, axis=axis), [at], axis=axis) - 1e-6
+    return out
+
+
+def _near(rows: np.ndarray, neighbours: int, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """Each row and its nearest rows above about ``threshold``, by comparing every pair once."""
+    size = max(1, _BLOCK // max(len(rows), 1))
+    left, right, score = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
+    limit = 4 * neighbours * len(rows)
+    for start in range(0, len(rows), size):
+        block = rows[start : start + size] @ rows[start:].T  # (size, n - start)
+        near = block >= threshold - 1e-5
+        if np.count_nonzero(near) > limit:  # a crowd of names all alike, such as dates
+            near &= _among_best(block, neighbours + 1)  # one more: a row is its own nearest
+        a, b = np.divmod(np.flatnonzero(near), block.shape[1])
+        once = b > a
+        a, b = a[once], b[once]
+        found = block[a, b]
+        left = np.concatenate([left, a + start, b + start])
+        right = np.concatenate([right, b + start, a + start])
+        score = np.concatenate([score, found, found])
+        if len(left) > limit or start + size >= len(rows):  # forget all but the nearest: bounded memory
+            # Rounded, so that equal rows tie whatever the place of each in the matrix product.
+            order = np.lexsort((right, -score.round(6), left))
+            place = np.arange(len(order)) - np.searchsorted(left[order], left[order])
+            order = order[place < neighbours]
+            left, right, score = left[order], right[order], score[order]
+    return left, right

@@ -54,7 +54,7 @@ class GatedConv(MessagePassing):
         self.send = nn.Linear(width, width)
         self.gate = nn.Linear(edge_width, width)
         self.update_net = nn.Sequential(
-            nn.Linear(4 * width, width), nn.GELU(), nn.Dropout(dropout), nn.Linear(width, width)
+            nn.Linear(4 * width, width), nn.ReLU(), nn.Dropout(dropout), nn.Linear(width, width)
         )
         self.norm = nn.LayerNorm(width)
 

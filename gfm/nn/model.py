@@ -29,7 +29,7 @@ class ModelSettings:
     node_inputs: tuple[str, ...]
     edge_inputs: tuple[str, ...]
     width: int = 64
-    edge_width: int = 32
+    edge_width: int = 16
     rounds: int = 3
     dropout: float = 0.1
 
@@ -52,14 +52,17 @@ class GraphRetrieverModel(nn.Module):
         super().__init__()
         self.settings = settings
         width, edge_width = settings.width, settings.edge_width
-        self.node_net = nn.Sequential(nn.Linear(len(settings.node_inputs), width), nn.GELU(), nn.Linear(width, width))
+        self.node_net = nn.Sequential(nn.Linear(len(settings.node_inputs), width), nn.ReLU(), nn.Linear(width, width))
         self.kind = nn.Embedding(len(EDGE_KINDS), edge_width)
         self.edge_net = nn.Linear(len(settings.edge_inputs), edge_width)
-        self.edge_mix = nn.Sequential(nn.GELU(), nn.Linear(edge_width, edge_width))
+        self.edge_mix = nn.Sequential(nn.ReLU(), nn.Linear(edge_width, edge_width))
         self.rounds = nn.ModuleList(GatedConv(width, edge_width, settings.dropout) for _ in range(settings.rounds))
         self.entity_head = _head(2 * width)
         self.passage_head = _head(2 * width)
-        self.fact_head = _head(2 * width + edge_width)
+        # The fact head's first layer, in three parts: what concerns a node is computed once a node, not once an edge.
+        self.fact_source, self.fact_target = nn.Linear(width, width), nn.Linear(width, width, bias=False)
+        self.fact_edge = nn.Linear(edge_width, width, bias=False)
+        self.fact_head = nn.Sequential(nn.ReLU(), nn.Linear(width, 1))
 
     def forward(self, data: Data) -> Scores:
         """Score every node and edge.
@@ -78,9 +81,9 @@ class GraphRetrieverModel(nn.Module):
             state = conv(state, initial, data.edge_index, edge_state, degree)
         both = torch.cat([state, initial], dim=1)  # (n, 2 * width)
         node = torch.where(data.node_kind == 1, self.passage_head(both)[:, 0], self.entity_head(both)[:, 0])  # (n,)
-        ends = torch.cat([state.index_select(0, source), state.index_select(0, target), edge_state], dim=1)
-        return Scores(node, self.fact_head(ends)[:, 0])
+        ends = self.fact_source(state).index_select(0, source) + self.fact_target(state).index_select(0, target)  # (e, width)
+        return Scores(node, self.fact_head(ends + self.fact_edge(edge_state))[:, 0])
 
 
 def _head(width: int) -> nn.Sequential:
-    return nn.Sequential(nn.Linear(width, 64), nn.GELU(), nn.Linear(64, 1))
+    return nn.Sequential(nn.Linear(width, 64), nn.ReLU(), nn.Linear(64, 1))

@@ -6,18 +6,22 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gfm.graph.knowledge_graph import expand
+from gfm.graph.knowledge_graph import FACT, SYNONYM, expand
 from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates, Signals
 
 ENTITY, PASSAGE = 0, 1
 NODE_INPUTS = (
     "cosine",  # with the question
     "cosine_z",  # standardised among the candidates of the node's kind
-    "fact_cosine",  # best fact of a passage, best candidate fact at an entity
+    "rest",  # cosine with the rest of the question: what is left of it when the names that stand in it are taken out
+    "rest_z",
+    "fact_cosine",  # best candidate fact at the node
     "fact_cosine_z",
+    "fact_rest",
+    "fact_rest_z",
     "bm25",  # of a passage, share of the best score in the index
     "bm25_z",
-    "overlap",  # idf-weighted share of a name's tokens that stand in the question; for a passage, of the question's in it
+    "overlap",  # idf-weighted share of a name's tokens that stand in the question, of the question's tokens in a passage
     "pagerank_z",  # log mass, standardised
     "passage",  # kind of node
     "hop_0",
@@ -28,36 +32,32 @@ NODE_INPUTS = (
     "inverse_sqrt_df",
 )
 EDGE_INPUTS = (
-    "fact_cosine",  # of a fact edge; of a mention, the best candidate fact of the passage that names the entity
+    "fact_cosine",  # of a fact edge; of a mention, the best candidate fact of the passage that has the entity as an end
     "fact_cosine_z",
+    "fact_rest",
+    "fact_rest_z",
     "weight",
 )
 _EPSILON = 1e-6
-
-
-def standardise(values: np.ndarray) -> np.ndarray:
-    """(x - mean) / standard deviation, clipped to [-6, 6]; zeros where all values are equal."""
-    if not len(values):
-        return values
-    spread = float(values.std())
-    if spread < _EPSILON:
-        return np.zeros_like(values)
-    return np.clip((values - values.mean()) / spread, -6.0, 6.0)
+_NAMED = 0.99  # share of a name's tokens above which the question names it
+_MAX_NAMED = 4
 
 
 def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates) -> Data:
     """The network's input for one question.
 
     Returns:
-        `Data` with node_input float32[n, 15], edge_input float32[e, 3], edge_kind int64[e], edge_index int64[2, e] sorted
-        by target, node_kind int64[n], node_index int64[n] (entity or passage number), edge_triple int64[e].
+        `Data` with node_input float32[n, len(NODE_INPUTS)], edge_input float32[e, len(EDGE_INPUTS)], edge_kind int64[e],
+        edge_index int64[2, e] sorted by target, node_kind int64[n], node_index int64[n] (entity or passage number),
+        edge_triple int64[e].
     """
-    edge_cosine, edge_z = _edge_cosines(builder, signals, found)
-    nodes = _node_inputs(builder, signals, found, edge_cosine)
-    weight = builder.graph.edge_weight[found.edge]
+    overlap = _name_overlap(builder, signals, found.entities)
+    probes = np.stack([signals.vector, _rest(builder, signals, found.entities, overlap)])  # (2, D)
+    edges = _edge_inputs(builder, found, probes)
+    nodes = _node_inputs(builder, signals, found, probes, overlap, edges)
     data = Data(
         node_input=torch.from_numpy(nodes),
-        edge_input=torch.from_numpy(np.stack([edge_cosine, edge_z, weight], axis=1).astype(np.float32)),
+        edge_input=torch.from_numpy(edges),
         edge_kind=torch.from_numpy(found.edge_kind.astype(np.int64)),
         edge_index=torch.from_numpy(found.edge_index.astype(np.int64)),
         node_kind=torch.from_numpy((np.arange(len(nodes)) >= len(found.entities)).astype(np.int64)),
@@ -68,105 +68,120 @@ def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates) -> 
     return data
 
 
-def _edge_cosines(builder: CandidateBuilder, signals: Signals, found: Candidates) -> tuple[np.ndarray, np.ndarray]:
-    """Cosine of each edge's fact, and its z-score over the distinct candidate facts; float32[e] each, 0 for synonyms."""
-    graph = builder.graph
-    triple = graph.edge_triple[found.edge]
-    is_fact = triple >= 0
-    cosine = np.zeros(len(triple), dtype=np.float32)
-    z = np.zeros(len(triple), dtype=np.float32)
-    fact = graph.triple_fact[triple[is_fact]] if is_fact.any() else np.zeros(0, dtype=np.int64)
-    facts, group = np.unique(fact, return_inverse=True)
-    values = builder.index.fact_vectors.cosine(facts, signals.vector)
-    cosine[is_fact] = values[group]
-    z[is_fact] = standardise(values)[group]
-    n = len(found.hop)
-    best, best_z = _mention_cosines(builder, found, facts, values, standardise(values), n)
-    key = found.edge_index[0].astype(np.int64) * n + found.edge_index[1]
-    cosine[~is_fact] = best(key[~is_fact])
-    z[~is_fact] = best_z(key[~is_fact])
-    return cosine, z
-
-
-def _mention_cosines(builder, found, facts, values, z, n):  # noqa: ANN001, ANN202
-    """For a passage and an entity in it: the best candidate fact of the passage that has the entity as an end."""
-    graph = builder.graph
-    local = np.zeros(graph.num_nodes, dtype=np.int32)
-    local[found.entities] = np.arange(1, len(found.entities) + 1)
-    local[found.passages + graph.num_entities] = np.arange(len(found.entities) + 1, n + 1)
-    triples, owner_t = expand(graph.fact_triple_ptr, facts)
-    sources, owner_s = expand(graph.fact_passage_ptr, facts)
-    # A fact has few sources (nearly always one): pair the k-th source of each fact with all its triples.
-    keys, scores, zs = [], [], []
-    count = np.diff(graph.fact_passage_ptr)[facts] if len(facts) else np.zeros(0, dtype=np.int64)
-    first = graph.fact_passage_ptr[facts] if len(facts) else count
-    for k in range(int(count.max(initial=0))):
-        has = count[owner_t] > k
-        t, o = triples[has], owner_t[has]
-        passage = local[graph.fact_passage[first[o] + k] + graph.num_entities].astype(np.int64) - 1
-        for end in (graph.triple_head[t], graph.triple_tail[t]):
-            entity = local[end].astype(np.int64) - 1
-            ok = (passage >= 0) & (entity >= 0)
-            keys += [passage[ok] * n + entity[ok], entity[ok] * n + passage[ok]]
-            scores += [values[o[ok]]] * 2
-            zs += [z[o[ok]]] * 2
-        if k >= 8:
-            break
-    key = np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
-    score = np.concatenate(scores) if keys else np.zeros(0, dtype=np.float32)
-    zscore = np.concatenate(zs) if keys else np.zeros(0, dtype=np.float32)
-    order = np.lexsort((-score, key))
-    key, score, zscore = key[order], score[order], zscore[order]
-    is_first = np.ones(len(key), dtype=bool)
-    is_first[1:] = key[1:] != key[:-1]
-    key, score, zscore = key[is_first], score[is_first], zscore[is_first]
-
-    def look(table):  # noqa: ANN001, ANN202
-        def find(wanted):  # noqa: ANN001, ANN202
-            if not len(key):
-                return np.zeros(len(wanted), dtype=np.float32)
-            at = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-            return np.where(key[at] == wanted, table[at], 0.0).astype(np.float32)
-
-        return find
-
-    return look(score), look(zscore)
-
-
-def _node_inputs(builder: CandidateBuilder, signals: Signals, found: Candidates, edge_cosine: np.ndarray) -> np.ndarray:
-    graph, index = builder.graph, builder.index
-    n_e, n = len(found.entities), len(found.hop)
-    column = {name: np.zeros(n, dtype=np.float32) for name in NODE_INPUTS}
-    entity, passage = slice(0, n_e), slice(n_e, n)
-    column["cosine"][entity] = index.entity_vectors.cosine(found.entities, signals.vector)
-    column["cosine"][passage] = index.passage_vectors.cosine(found.passages, signals.vector)
-    best = np.zeros(n, dtype=np.float32)
-    np.maximum.at(best, found.edge_index[1], edge_cosine)
-    column["fact_cosine"] = best
-    bm25 = signals.bm25[found.passages]
-    column["bm25"][passage] = bm25 / max(float(signals.bm25.max(initial=0.0)), _EPSILON)
-    column["bm25_z"][passage] = standardise(bm25)
-    column["overlap"][entity] = _name_overlap(builder, signals, found.entities)
-    nodes = np.concatenate([found.entities, found.passages + graph.num_entities])
-    mass = np.log(signals.pagerank[nodes] + 1e-7).astype(np.float32)
-    for part in (entity, passage):
-        column["cosine_z"][part] = standardise(column["cosine"][part])
-        column["fact_cosine_z"][part] = standardise(best[part])
-        column["pagerank_z"][part] = standardise(mass[part])
-    column["passage"][passage] = 1.0
-    for hop, name in ((0, "hop_0"), (1, "hop_1"), (2, "hop_2"), (NO_HOP, "no_hop")):
-        column[name][found.hop == hop] = 1.0
-    column["log_degree"] = builder.log_degree[nodes] / 10.0
-    column["inverse_sqrt_df"][entity] = 1.0 / np.sqrt(np.maximum(graph.entity_df[found.entities], 1))
-    return np.stack([column[name] for name in NODE_INPUTS], axis=1).astype(np.float32)
+def standardise(values: np.ndarray) -> np.ndarray:
+    """(x - mean) / standard deviation by column, clipped to [-6, 6]; zeros where a column's values are equal."""
+    if not len(values):
+        return values
+    spread = values.std(axis=0)
+    centred = values - values.mean(axis=0)
+    return np.clip(np.where(spread < _EPSILON, 0.0, centred / np.maximum(spread, _EPSILON)), -6.0, 6.0).astype(np.float32)
 
 
 def _name_overlap(builder: CandidateBuilder, signals: Signals, entities: np.ndarray) -> np.ndarray:
+    """Idf-weighted share of each name's tokens that stand in the question, float32[len(entities)]."""
     lexical = builder.index.lexical
     positions, owner = expand(lexical.name_ptr, entities)
     token = lexical.name_token[positions]
     idf = lexical.idf[token]
-    shared = np.isin(token, signals.token_ids)
     total = np.bincount(owner, weights=idf, minlength=len(entities))
-    found = np.bincount(owner[shared], weights=idf[shared], minlength=len(entities))
+    found = np.bincount(owner, weights=idf * np.isin(token, signals.token_ids), minlength=len(entities))
     return (found / np.maximum(total, _EPSILON)).astype(np.float32)
+
+
+def _rest(builder: CandidateBuilder, signals: Signals, entities: np.ndarray, overlap: np.ndarray) -> np.ndarray:
+    """The question's vector with the names in it projected out, float32[D], unit norm.
+
+    A question says whom it is about and what it asks of them; with the names taken out, facts about anybody that state what
+    is asked come near, also those about people it does not name. The names are the rarest that stand in it whole.
+    """
+    named = np.flatnonzero(overlap >= _NAMED)
+    if not len(named):
+        return signals.vector
+    rarity = builder.graph.entity_df[entities[named]]
+    names = builder.index.entity_vectors.rows[entities[named[np.lexsort((named, rarity))[:_MAX_NAMED]]]]
+    basis, _ = np.linalg.qr(names.T.astype(np.float64))
+    rest = signals.vector - basis @ (basis.T @ signals.vector)
+    norm = float(np.linalg.norm(rest))
+    return signals.vector if norm < 0.1 else (rest / norm).astype(np.float32)
+
+
+def _edge_inputs(builder: CandidateBuilder, found: Candidates, probes: np.ndarray) -> np.ndarray:
+    """float32[e, 5]; similarities are 0 for synonyms, and for mentions that no candidate fact backs."""
+    graph = builder.graph
+    triple = graph.edge_triple[found.edge]
+    is_fact = triple >= 0
+    fact = graph.triple_fact[triple[is_fact]]
+    facts, group = np.unique(fact, return_inverse=True)
+    cosine = builder.index.fact_vectors.cosines(facts, probes)  # (distinct facts, 2)
+    values = np.concatenate([cosine, standardise(cosine)], axis=1)[:, [0, 2, 1, 3]]
+    out = np.zeros((len(triple), len(EDGE_INPUTS)), dtype=np.float32)
+    out[is_fact, :4] = values[group]
+    out[:, 4] = graph.edge_weight[found.edge]
+    forward = np.flatnonzero(found.edge_kind == FACT)
+    mention = np.flatnonzero(~is_fact & (found.edge_kind != SYNONYM))
+    if len(forward) and len(mention):
+        out[mention, :4] = _mention_inputs(builder, found, forward, graph.triple_fact[triple[forward]], out, mention)
+    return out
+
+
+def _mention_inputs(
+    builder: CandidateBuilder, found: Candidates, forward: np.ndarray, fact: np.ndarray, edges: np.ndarray, mention: np.ndarray
+) -> np.ndarray:
+    """Best similarities of the facts that join an entity within a passage, for each mention edge, float32[m, 4]."""
+    graph, n_e, n = builder.graph, len(found.entities), len(found.hop)
+    positions, owner = expand(graph.fact_passage_ptr, fact)
+    passage = graph.fact_passage[positions]
+    at = np.searchsorted(found.passages, passage)
+    inside = (at < len(found.passages)) & (found.passages[np.minimum(at, len(found.passages) - 1)] == passage)
+    rows, place = forward[owner[inside]], n_e + at[inside]
+    pair = np.concatenate([place * n + found.edge_index[0, rows], place * n + found.edge_index[1, rows]])
+    keys, group = np.unique(pair, return_inverse=True)
+    best = np.full((len(keys), 4), -np.inf, dtype=np.float32)
+    np.maximum.at(best, group, edges[np.tile(rows, 2), :4])
+    ends = np.sort(found.edge_index[:, mention], axis=0)  # passages have the larger local numbers
+    wanted = ends[1].astype(np.int64) * n + ends[0]
+    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+    if not len(keys):
+        return np.zeros((len(mention), 4), dtype=np.float32)
+    return np.where((keys[place] == wanted)[:, None], best[place], 0.0)
+
+
+def _node_inputs(
+    builder: CandidateBuilder,
+    signals: Signals,
+    found: Candidates,
+    probes: np.ndarray,
+    overlap: np.ndarray,
+    edges: np.ndarray,
+) -> np.ndarray:
+    """float32[n, 19]."""
+    graph, index = builder.graph, builder.index
+    n_e, n = len(found.entities), len(found.hop)
+    entity, passage = slice(0, n_e), slice(n_e, n)
+    nodes = np.concatenate([found.entities, found.passages + graph.num_entities])
+    out = np.zeros((n, len(NODE_INPUTS)), dtype=np.float32)
+    column = {name: i for i, name in enumerate(NODE_INPUTS)}
+    fact = np.zeros((n, 2), dtype=np.float32)
+    np.maximum.at(fact, found.edge_index[1], edges[:, [0, 2]])
+    mass = np.log(signals.pagerank[nodes] + 1e-7)[:, None]
+    for part, vectors, numbers in (
+        (entity, index.entity_vectors, found.entities),
+        (passage, index.passage_vectors, found.passages),
+    ):
+        cosine = vectors.cosines(numbers, probes)  # (·, 2)
+        raw = np.concatenate([cosine, fact[part], mass[part]], axis=1)  # (·, 5)
+        z = standardise(raw)
+        out[part, 0:4] = np.stack([raw[:, 0], z[:, 0], raw[:, 1], z[:, 1]], axis=1)
+        out[part, 4:8] = np.stack([raw[:, 2], z[:, 2], raw[:, 3], z[:, 3]], axis=1)
+        out[part, column["pagerank_z"]] = z[:, 4]
+    bm25 = signals.bm25[found.passages]
+    out[passage, column["bm25"]] = bm25 / max(float(signals.bm25.max(initial=0.0)), _EPSILON)
+    out[passage, column["bm25_z"]] = standardise(bm25)
+    out[entity, column["overlap"]] = overlap
+    out[passage, column["overlap"]] = index.lexical.coverage(signals.token_ids, found.passages)
+    out[passage, column["passage"]] = 1.0
+    for hop, name in ((0, "hop_0"), (1, "hop_1"), (2, "hop_2"), (NO_HOP, "no_hop")):
+        out[:, column[name]] = found.hop == hop
+    out[:, column["log_degree"]] = builder.log_degree[nodes] / 10.0
+    out[entity, column["inverse_sqrt_df"]] = 1.0 / np.sqrt(np.maximum(graph.entity_df[found.entities], 1))
+    return out

@@ -23,7 +23,7 @@ _BRACKET = re.compile(r"\s*(?:\([^()]*\)|\uFF08[^\uFF08\uFF09]*\uFF09)\s*$")  # 
 # One token is a run of letters and digits with their marks; scripts written without spaces give one character (one
 # grapheme cluster, so that a Hangul syllable is one token whether it is stored composed or as letters).
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-_TOKEN = re.compile(rf"(?V1)(?=[{_UNSPACED}])\X\p{{M}}*|(?:[[\p{{L}}\p{{N}}]--[{_UNSPACED}]][\p{{M}}\p{{Cf}}]*)+")
+_TOKEN = re.compile(rf"(?V1)(?:[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]++[\p{{M}}\p{{Cf}}]*+)++|(?=[{_UNSPACED}])\X\p{{M}}*")
 _ASCII_TOKEN = re.compile("[A-Za-z0-9]+")  # what _TOKEN finds in ASCII, three times as fast
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -48,12 +48,16 @@ def plain_name(name: str) -> str:
     if "<" in name or "&" in name:
         name = _INLINE_TAG.sub("", _BLOCK_TAG.sub(" ", name))
         name = _CHARACTER_REFERENCE.sub(lambda m: html.unescape(m.group()), name)
-    return unicodedata.normalize("NFC", clean(name))
+    name = clean(name)
+    return name if name.isascii() else unicodedata.normalize("NFC", name)
 
 
 def name_key(name: str) -> str:
     """The key of a name: markup dropped, NFKC, casefold, zero-width characters dropped, spaces collapsed."""
-    plain = unicodedata.normalize("NFKC", plain_name(name))
+    plain = plain_name(name)
+    if plain.isascii():
+        return plain.lower()
+    plain = unicodedata.normalize("NFKC", plain)
     return clean(unicodedata.normalize("NFKC", plain.casefold()))
 
 

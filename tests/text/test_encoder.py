@@ -183,7 +183,9 @@ def test_sentence_encoder_over_a_stub() -> None:
 # --- loading by name
 
 
-@pytest.mark.parametrize("name", ["hashing:0", "hashing:", "hashing:-3", "hashing:x", "hashing:²", "hashing:1000000000"])
+@pytest.mark.parametrize(
+    "name", ["hashing:0", "hashing:", "hashing:-3", "hashing:x", "hashing:²", "hashing:1000000000"]
+)
 def test_a_bad_hashing_dimension_is_refused(name: str) -> None:
     with pytest.raises(GfmError, match=r"expected hashing:DIM.*--encoder hashing:256"):
         load_encoder(name)

@@ -1,0 +1,279 @@
+"""The command line: demo, index, search, stats."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from gfm import __version__
+from gfm.doors import as_typed, errors_as_one_line, tolerant_output
+
+# Everything that loads torch or spaCy is imported inside the commands, so that --help answers at once.
+if TYPE_CHECKING:
+    from gfm.eval.demo import Demo
+    from gfm.index.index import GraphIndex
+
+_DEFAULT_ENCODER = "all-MiniLM-L6-v2"
+_COUNTS = ("documents", "passages", "entities", "facts", "triples", "synonyms")
+
+# \b keeps the line breaks of what follows.
+_EXAMPLES = {
+    "demo": "\b\nExample:\n  gfm demo --out demo_index",
+    "index": (
+        "\b\nExamples:\n  gfm index corpus.jsonl --out my_index\n"
+        "  gfm index notes/ --out my_index --triples triples.jsonl"
+    ),
+    "search": '\b\nExample:\n  gfm search my_index "Which sea is near the birthplace of the builder of Tarn Mill?"',
+    "stats": "\b\nExample:\n  gfm stats my_index --json",
+}
+
+
+class RetrieverName(StrEnum):
+    """The retrievers that `load_retriever` knows."""
+
+    gfm = "gfm"
+    dense = "dense"
+    bm25 = "bm25"
+    hybrid = "hybrid"
+
+
+app = typer.Typer(
+    name="gfm",
+    help="A trained graph retriever for retrieval-augmented generation.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Encoder = Annotated[
+    str, typer.Option("--encoder", metavar="NAME", help="wordllama, hashing:DIM, or any sentence-transformers model.")
+]
+IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")]
+Checkpoint = Annotated[
+    Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def main() -> None:
+    """The console script."""
+    tolerant_output()
+    with errors_as_one_line():
+        app(prog_name="gfm")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        _say(f"gfm {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """A trained graph retriever for retrieval-augmented generation."""
+
+
+@app.command("demo", short_help="Try it: index the demo texts, ask, compare.", epilog=_EXAMPLES["demo"])
+def demo(
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the demo index.")] = Path("demo_index"),
+    encoder: Encoder = _DEFAULT_ENCODER,
+    checkpoint: Checkpoint = None,
+    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there.")] = None,
+) -> None:
+    """Index the demo texts, answer every demo question, compare four retrievers."""
+    from gfm.eval.demo import run_demo
+    from gfm.eval.run import write_json
+
+    result = run_demo(out, encoder, str(checkpoint) if checkpoint else None, _say)
+    _show_demo(result)
+    if json_file is not None:
+        write_json(json_file, result.as_json())
+        _say(f"Wrote the figures to {json_file}")
+    _say(f'\nNext: gfm search {_shell(out)} "your question", or index your own texts: gfm index PATH --out my_index')
+
+
+@app.command("index", short_help="Build an index of texts.", epilog=_EXAMPLES["index"])
+def index(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="A corpus.jsonl, or a folder of .txt and .md files.")],
+    out: Annotated[Path, typer.Option(metavar="INDEX", help="Folder of the index; an index in it is replaced.")],
+    triples: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Given triples (triples.jsonl), in place of those that spaCy finds."),
+    ] = None,
+    encoder: Encoder = _DEFAULT_ENCODER,
+    extractor: Annotated[
+        str, typer.Option(metavar="NAME", help="spacy, spacy:PIPELINE, or none (titles and given triples only).")
+    ] = "spacy",
+    chunk_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of a passage.")] = 256,
+    cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Cache; INDEX/cache.sqlite unless given.")] = None,
+) -> None:
+    """Build an index of texts."""
+    from gfm.index.builder import BuildSettings
+    from gfm.index.index import GraphIndex
+
+    settings = BuildSettings(chunk_tokens=chunk_tokens)
+    made = GraphIndex.build(
+        path, out, encoder=encoder, extractor=extractor, triples=triples, settings=settings, cache=cache
+    )
+    _counts(made)
+    _say(f"\nseconds: {', '.join(f'{stage} {s:.1f}' for stage, s in made.build_seconds.items())}")
+    if made.skipped:
+        _say(f"skipped {len(made.skipped)} file{'s' * (len(made.skipped) > 1)}:")
+        for name, reason in made.skipped:
+            _say(f"  {name}: {reason}")
+    _warn_of_bare_passages(made)
+    _say(f'index: {out.absolute()}\nnext: gfm search {_shell(out)} "your question"')
+
+
+@app.command("search", short_help="Ask an index.", epilog=_EXAMPLES["search"])
+def search(
+    index_folder: IndexFolder,
+    question: Annotated[str, typer.Argument(metavar="QUESTION", help="In quotes; after -- where it begins with -.")],
+    top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Passages to return.")] = 5,
+    retriever: Annotated[RetrieverName, typer.Option(help="How to search.")] = RetrieverName.gfm,
+    as_json: AsJson = False,
+    max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Budget of the context.")] = 2000,
+    checkpoint: Checkpoint = None,
+) -> None:
+    """Ask an index: ranked passages, the evidence paths to them, and the context for a language model."""
+    from gfm import report
+    from gfm.context import build_context
+    from gfm.eval.run import open_retriever
+    from gfm.index.index import GraphIndex
+
+    opened = GraphIndex.open(index_folder.absolute())
+    found = open_retriever(opened, {"name": retriever.value}, str(checkpoint) if checkpoint else None).retrieve(
+        as_typed(question), top_k
+    )
+    context = build_context(found, max_tokens)
+    if as_json:
+        _say_json({**report.as_json(found), "context": report.context_json(context)})
+    else:
+        _say(report.as_text(found, context))
+
+
+@app.command("stats", short_help="What an index holds.", epilog=_EXAMPLES["stats"])
+def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
+    """What an index holds and how it was built; every checksum is verified."""
+    from gfm.index.index import GraphIndex
+
+    opened = GraphIndex.open(index_folder.absolute())
+    manifest = opened.manifest
+    row: dict[str, Any] = {
+        "path": str(opened.path),
+        "generation": opened.generation,
+        "counts": manifest["counts"],
+        "passages_without_entities": _bare_passages(opened),
+        "encoder": {name: manifest["encoder"][name] for name in ("name", "dim", "revision")},
+        "extractors": manifest["extractors"],
+        "settings": manifest["settings"],
+        "search": manifest["search"],
+        "bytes": sum(file["bytes"] for file in manifest["files"].values()),
+        "format_version": manifest["format_version"],
+    }
+    if as_json:
+        _say_json(row)
+        return
+    _counts(opened, tuple(manifest["counts"]))
+    _say("")
+    for name, value in row.items():
+        if name != "counts":
+            _say(f"{name.replace('_', ' ')}: {_flat(value)}")
+
+
+def _bare_passages(opened: GraphIndex) -> int:
+    """Number of passages that no entity is linked with."""
+    graph = opened.graph
+    degrees = graph.node_ptr[1:] - graph.node_ptr[:-1]  # (N + P,)
+    return int((degrees[graph.num_entities :] == 0).sum())
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {item}" for name, item in value.items())
+    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+
+
+def _warn_of_bare_passages(made: GraphIndex) -> None:
+    """One warning for an index whose graph tells nothing of some or all passages."""
+    bare, total = _bare_passages(made), made.graph.num_passages
+    if bare == total:
+        what = "0 entities: the graph is empty, and questions are answered by vectors and words alone"
+    elif bare:
+        what = f"{bare} of {total} passages have no entities and are found by vectors and words alone"
+    else:
+        return
+    typer.echo(
+        f"warning: {what}; where the texts do name things, give --triples, or the pipeline of their language: "
+        "--extractor spacy:PIPELINE",
+        err=True,
+    )
+
+
+def _counts(opened: GraphIndex, names: tuple[str, ...] = _COUNTS) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column()
+    table.add_column(justify="right", no_wrap=True)
+    for name in names:
+        table.add_row(name, f"{opened.manifest['counts'][name]:,}")
+    _console().print(table)
+
+
+def _show_demo(result: Demo) -> None:
+    from gfm import report
+    from gfm.context import build_context
+    from gfm.eval.compare import type_counts
+    from gfm.eval.demo import table_rows
+
+    query, found, gold = result.shown()
+    _say(f"\nOne of the questions: {query.text}")
+    _say(f"Its answer: {query.metadata.get('answer', '?')} (its gold passages are marked with *)\n")
+    _say(report.ranking(found, gold))
+    _say(f"\n{report.evidence(found, len(gold), only=gold) or report.evidence(found)}\n")
+    _say(report.context_text(build_context(found, max_tokens=700)))
+    table = Table(box=None, pad_edge=False)
+    table.add_column(f"{len(result.dataset.judged())} questions", no_wrap=True)
+    for name in result.figures:
+        table.add_column(name, justify="right", no_wrap=True)
+    for label, cells in table_rows(result.figures, type_counts(result.dataset)):
+        table.add_row(label, *cells)
+    _say("")
+    _console().print(table)
+    _say(f"\nBuilt in {result.seconds['build']:.1f} s, answered in {result.seconds['questions']:.1f} s")
+
+
+def _console() -> Console:
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def _say(text: str) -> None:
+    """Text as it is: the terminal wraps it, a pipe gets whole lines."""
+    print(text, flush=True)  # not click's echo, which writes UTF-8 where the person asked for ASCII
+
+
+def _say_json(value: Any) -> None:
+    """JSON on standard output, escaped where its encoding is not UTF-8, so that no character is lost."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    _say(json.dumps(value, ensure_ascii=not utf8, indent=1, sort_keys=True, allow_nan=False))
+
+
+def _shell(path: Path) -> str:
+    return shlex.quote(str(path))
+
+
+if __name__ == "__main__":
+    main()

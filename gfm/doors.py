@@ -1,0 +1,165 @@
+"""What the command line and the Hydra scripts share: output that degrades, errors as one line, arguments as typed."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+from gfm.types import GfmError
+
+# Dashes, dots, a cross and curly quotes are written by number: they look like other signs.
+_PLAIN = {
+    "→": "->",
+    "←": "<-",
+    "—": "-",
+    "…": "...",
+    "\u2013": "-",
+    "\u00b7": "-",
+    "\u00d7": "x",
+    "\u2018": "'",
+    "\u2019": "'",
+    "“": '"',
+    "”": '"',
+}
+# Flags of Hydra whose value is the next argument.
+_WITH_VALUE = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd"}
+# What a person mends by naming another path or by making room; any other OSError is a defect and stays a traceback.
+_PATH_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileExistsError)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """Codec error handler: look-alikes for our own signs, a question mark for everything else."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(c, "?") for c in error.object[error.start : error.end]), error.end
+
+
+def tolerant_output() -> None:
+    """From here on, a character that the terminal's encoding lacks is replaced, never an error."""
+    codecs.register_error("gfm-plain", _plain)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="gfm-plain")
+
+
+def as_typed(text: str) -> str:
+    """An argument as the person typed it: under LC_ALL=C Python hands the bytes of other scripts on as surrogates."""
+    return os.fsencode(text).decode("utf-8", "replace") if any("\ud800" <= c <= "\udfff" for c in text) else text
+
+
+@contextmanager
+def errors_as_one_line() -> Iterator[None]:
+    """What a person can mend ends the program with ``error: …`` on standard error and exit status 1."""
+    try:
+        yield
+    except GfmError as error:
+        _stop(str(error))
+    except _PATH_ERRORS as error:
+        _stop(f"{error.filename}: expected a path that can be used, found: {error.strerror}; name another one")
+
+
+def _stop(message: str) -> None:
+    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    raise SystemExit(1)
+
+
+def hydra_door(
+    paths: Collection[str] = (), texts: Collection[str] = ()
+) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+    """Decorator between ``@hydra.main`` and a script's function: its errors become one line, its arguments go as typed.
+
+    Args:
+        paths: Settings whose value is a path.
+        texts: Settings whose value is a sentence; see `arguments_as_text`.
+    """
+
+    def decorate(run: Callable[[Any], None]) -> Callable[[Any], None]:
+        tolerant_output()
+        with errors_as_one_line():
+            sys.argv[1:] = arguments_as_text(sys.argv[1:], paths, texts)
+
+        @wraps(run)
+        def guarded(config: Any) -> None:
+            with errors_as_one_line():
+                run(config)
+
+        return guarded
+
+    return decorate
+
+
+def arguments_as_text(arguments: Sequence[str], paths: Collection[str] = (), texts: Collection[str] = ()) -> list[str]:
+    """Arguments for Hydra, in which a path or a sentence means what was typed.
+
+    Hydra's grammar reads ``question=a, b`` as two runs, ``index=1984`` as a number, and refuses ``=``, ``#``, quotes
+    and letters outside ASCII. Values of the named settings are therefore quoted, unless they are quoted already or
+    null; in a multirun also commas keep Hydra's meaning.
+
+    Args:
+        arguments: As the shell gave them.
+        paths: Names of settings that are paths; their bytes stay what they are.
+        texts: Names of settings that are sentences.
+
+    Raises:
+        GfmError: Another argument is not in Hydra's grammar; the message shows the quoted form.
+    """
+    several = bool({"-m", "--multirun"} & set(arguments))
+    return [_argument(a, paths, texts, several) if own else a for a, own in _overrides(arguments)]
+
+
+def _overrides(arguments: Iterable[str]) -> Iterator[tuple[str, bool]]:
+    """Each argument, and whether it is an override (no flag, and no flag's value)."""
+    value = False
+    for argument in arguments:
+        flag = argument.startswith("-")
+        yield argument, not flag and not value
+        value = argument in _WITH_VALUE
+
+
+def _argument(argument: str, paths: Collection[str], texts: Collection[str], several: bool) -> str:
+    key, equals, value = argument.partition("=")
+    if not equals and not key.startswith("~"):
+        raise GfmError(
+            f"argument {argument!r}: expected NAME=VALUE; put a value with spaces in quotes: NAME='two words'"
+        )
+    parsed, problem = _parse(argument)
+    named = key in paths or key in texts
+    if named and not (problem is None and (parsed is None or _is_quoted(parsed) or several)):
+        return f"{key}={quoted(as_typed(value) if key in texts else value)}"
+    if problem is not None:
+        form = f"{key}={quoted(as_typed(value))}".replace("'", "'\\''")
+        raise GfmError(f"argument {argument!r} is not in Hydra's grammar ({problem}); quote its value: '{form}'")
+    return argument
+
+
+def _parse(argument: str) -> tuple[Any, str | None]:
+    """The value of an override in Hydra's grammar, and what is wrong with it."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    try:
+        return OverridesParser.create().parse_override(argument)._value, None
+    except HydraException as error:
+        return None, str(error).split("\n", 1)[0]
+
+
+def _is_quoted(value: object) -> bool:
+    from hydra.core.override_parser.types import QuotedString
+
+    return isinstance(value, QuotedString)
+
+
+def quoted(text: str) -> str:
+    """A string in the form that Hydra reads back as the same string, interpolations switched off."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
+    # OmegaConf reads \${ as ${, and of backslashes before it every pair as one.
+    escaped = re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", text)
+    return QuotedString(escaped, Quote.double).with_quotes()

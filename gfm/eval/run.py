@@ -1,0 +1,203 @@
+"""Questions to results, and results to files: what ``infer.py`` calls."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gfm.eval.beir import read_queries
+from gfm.index.index import GraphIndex
+from gfm.progress import track
+from gfm.report import as_json
+from gfm.retrieve import load_retriever
+from gfm.retrieve.base import Retriever, as_query, document_scores
+from gfm.text.encoder import Encoder, Fingerprint
+from gfm.types import GfmError, Query, Retrieval
+
+
+@dataclass(frozen=True, slots=True)
+class Inference:
+    """What to ask of which index, and where the answers go.
+
+    Attributes:
+        index: Folder of the index.
+        retriever: ``name``, and the settings of that retriever.
+        question: One question, or
+        queries: a queries.jsonl.
+        top_k: Passages of a result, and documents of a run.
+        checkpoint: Folder of a network for the retriever ``gfm``; the shipped one unless given.
+        run_out: Gets {query id: {document id: score}}.
+        json_out: Gets {"results": [everything that a result holds]}.
+        batch_encode: Encode the questions of ``queries`` at once.
+    """
+
+    index: str
+    retriever: Mapping[str, Any]
+    question: str | None = None
+    queries: str | None = None
+    top_k: int = 10
+    checkpoint: str | None = None
+    run_out: str | None = None
+    json_out: str | None = None
+    batch_encode: bool = True
+
+
+class EncodedQueries:
+    """An encoder that knows the vectors of a set of questions, encoded in one batch; anything else it encodes anew.
+
+    Attributes:
+        seconds: Wall time of the batch, by question.
+    """
+
+    def __init__(self, encoder: Encoder, texts: Sequence[str]):
+        self._encoder = encoder
+        self.max_tokens = encoder.max_tokens
+        start = time.perf_counter()
+        self._known = dict(zip(texts, encoder.encode(texts, is_query=True), strict=True))
+        self.seconds = (time.perf_counter() - start) / max(len(texts), 1)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """That of the encoder beneath."""
+        return self._encoder.fingerprint
+
+    def encode(self, texts: Sequence[str], *, is_query: bool = False, progress: str = "") -> np.ndarray:
+        """Unit vectors, float32, (len(texts), dim)."""
+        if is_query and texts and all(text in self._known for text in texts):
+            return np.stack([self._known[text] for text in texts])
+        return self._encoder.encode(texts, is_query=is_query, progress=progress)
+
+    def count_tokens(self, text: str) -> int:
+        """Number of tokens of ``text``."""
+        return self._encoder.count_tokens(text)
+
+
+def infer(job: Inference) -> Iterator[Retrieval]:
+    """Answer the question or all queries; the files are written when the last result has been taken.
+
+    Raises:
+        GfmError: Bad settings, input or index, or a file that cannot be written.
+    """
+    queries = _queries(job)
+    outputs = [Path(path) for path in (job.run_out, job.json_out) if path]
+    for path in outputs:
+        _check_writable(path)
+    index = GraphIndex.open(Path(job.index).absolute())
+    batch = None
+    if job.queries is not None and job.batch_encode and job.retriever.get("name") != "bm25":
+        batch = EncodedQueries(index.encoder, [query.text for query in queries])
+        index = GraphIndex.open(index.path, batch)
+    retriever = open_retriever(index, job.retriever, job.checkpoint)
+    depth = passages_for(index, job.top_k) if job.run_out else job.top_k
+    run: dict[str, dict[str, float]] = {}
+    rows: list[dict[str, Any]] = []
+    for query in track(queries, len(queries), "questions" if job.queries else ""):
+        found = _with_encoding(retriever.retrieve(query, depth), batch)
+        run[query.id] = best_documents(found, job.top_k)
+        shown = _first_passages(found, job.top_k)
+        rows.append(as_json(shown)) if job.json_out else None
+        yield shown
+    if job.run_out:
+        write_json(Path(job.run_out), run)
+    if job.json_out:
+        write_json(Path(job.json_out), {"results": rows})
+
+
+def _queries(job: Inference) -> list[Query]:
+    if not job.index:
+        raise GfmError("index: expected the folder of an index, found none; name it: index=INDEX")
+    if (job.question is None) == (job.queries is None):
+        found = "neither" if job.question is None else "both"
+        raise GfmError(
+            f'expected question="…" or queries=queries.jsonl, found {found}; give one of them: python infer.py '
+            f'index={job.index} question="…", or python infer.py index={job.index} queries=queries.jsonl '
+            "run_out=run.json"
+        )
+    if not isinstance(job.top_k, int) or job.top_k < 1:
+        raise GfmError(f"top_k: expected a whole number of 1 or more, found {job.top_k!r}")
+    return read_queries(job.queries) if job.queries is not None else [as_query(job.question or "", job.top_k)]
+
+
+def open_retriever(index: GraphIndex, settings: Mapping[str, Any], checkpoint: str | None = None) -> Retriever:
+    """A retriever by its ``name`` with its other settings.
+
+    Raises:
+        GfmError: An unknown name or setting, or a checkpoint for a retriever that has none.
+    """
+    rest = dict(settings)
+    name = str(rest.pop("name", ""))
+    if checkpoint is not None:
+        if name != "gfm":
+            raise GfmError(f"checkpoint: the retriever {name!r} has no network; leave checkpoint out or choose gfm")
+        rest["path"] = checkpoint
+    return load_retriever(name, index, **rest)
+
+
+def passages_for(index: GraphIndex, top_k: int) -> int:
+    """How many passages surely hold ``top_k`` documents: all of the ``top_k`` - 1 longest documents, and one more."""
+    longest = sorted(Counter(index.document_ids).values(), reverse=True)[: top_k - 1]
+    return max(top_k, sum(longest) + 1)
+
+
+def best_documents(retrieval: Retrieval, top_k: int) -> dict[str, float]:
+    """The ``top_k`` best documents, each with the score of its best passage; best first, ties by id."""
+    scores = document_scores(retrieval)
+    order = sorted(scores, key=lambda document: (-scores[document], document))
+    return {document: scores[document] for document in order[:top_k]}
+
+
+def _first_passages(retrieval: Retrieval, top_k: int) -> Retrieval:
+    """The result with no more passages than were asked for."""
+    passages = retrieval.passages[:top_k]
+    ids = {hit.item.id for hit in passages}
+    paths = {passage: path for passage, path in retrieval.paths.items() if passage in ids}
+    return replace(retrieval, passages=passages, paths=paths)
+
+
+def _with_encoding(retrieval: Retrieval, batch: EncodedQueries | None) -> Retrieval:
+    """The result with a note of how its question was encoded; in a batch, each question bears its share of the time."""
+    seconds = {**retrieval.seconds, "encode": batch.seconds} if batch else retrieval.seconds
+    return replace(retrieval, trace={**retrieval.trace, "batch_encode": batch is not None}, seconds=seconds)
+
+
+def _check_writable(path: Path) -> None:
+    """Before the work is done, prove that its result can be written."""
+    if path.is_dir():
+        raise GfmError(f"{path}: expected a file to write, found a folder; name a file in it: {path / 'run.json'}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise GfmError(f"{path.parent}: expected a folder to write to; {error.strerror}; name another one") from error
+    if not os.access(path.parent, os.W_OK):
+        raise GfmError(f"{path.parent}: expected a folder that can be written to; name another one")
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON (UTF-8, sorted keys, finite numbers) atomically: the whole file or none.
+
+    Raises:
+        GfmError: A number is not finite, or the file cannot be written.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False) + "\n"
+    except ValueError as error:
+        raise GfmError(f"{path}: not written, for a result holds a number that is not finite: {error}") from error
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("w", encoding="utf-8", errors="surrogatepass", newline="\n") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise GfmError(f"{path}: cannot be written: {error.strerror}; name another file") from error

@@ -1,0 +1,126 @@
+"""A `Retrieval` for people (text) and for programs (JSON)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gfm.text.normalise import clean
+from gfm.types import Context, Hit, Passage, PathStep, Retrieval
+
+_SNIPPET = 110
+_ARROWS = {"fact": "—fact→", "inverse fact": "←fact—"}
+
+
+def as_text(retrieval: Retrieval, context: Context | None = None, max_paths: int = 3) -> str:
+    """What a person reads: the ranked passages, how they were reached, the context, and where the time went.
+
+    Args:
+        retrieval: From any retriever.
+        context: Printed whole where it is given.
+        max_paths: Evidence paths shown, those of the best passages.
+    """
+    parts = [ranking(retrieval), evidence(retrieval, max_paths), notes(retrieval)]
+    if context is not None:
+        parts.insert(2, context_text(context))
+    return "\n\n".join(part for part in parts if part)
+
+
+def ranking(retrieval: Retrieval, gold: Sequence[str] = ()) -> str:
+    """One block a passage: rank, score, title and id, and the beginning of its text.
+
+    Args:
+        retrieval: What was found.
+        gold: Ids of documents to mark with a star.
+    """
+    if not retrieval.passages:
+        return f"No passage found for: {retrieval.query.text}"
+    head = f"Passages (score: {retrieval.score_unit})"
+    return "\n".join([head, *(_passage(hit, hit.item.document_id in gold) for hit in retrieval.passages)])
+
+
+def _passage(hit: Hit[Passage], marked: bool) -> str:
+    name = f"{clean(hit.item.title)} [{hit.item.id}]" if clean(hit.item.title) else f"[{hit.item.id}]"
+    text = clean(hit.item.text)
+    short = text if len(text) <= _SNIPPET else f"{text[:_SNIPPET].rstrip()}…"
+    return f"{hit.rank:>3}. {hit.score:.4f}  {name}{' *' if marked else ''}\n     {short}"
+
+
+def evidence(retrieval: Retrieval, max_paths: int = 3, only: Sequence[str] = ()) -> str:
+    """The evidence paths of the best passages; empty where the retriever has none.
+
+    Args:
+        retrieval: What was found.
+        max_paths: How many, best passage first.
+        only: Documents whose passages are shown; all unless given.
+    """
+    shown = [
+        (hit, retrieval.paths[hit.item.id])
+        for hit in retrieval.passages
+        if retrieval.paths.get(hit.item.id) and (not only or hit.item.document_id in only)
+    ]
+    if not shown:
+        return ""
+    return "\n".join(["Evidence paths", *(line for hit, path in shown[:max_paths] for line in _path(hit, path))])
+
+
+def _path(hit: Hit[Passage], path: Sequence[PathStep]) -> Iterator[str]:
+    """The chain on one line, then each fact of it with the passage that states it."""
+    chain = "".join(f" {_ARROWS.get(s.kind, f'—{s.kind}→')} {clean(s.target)}" for s in path)
+    yield f"{hit.rank:>3}. {clean(path[0].source)}{chain}"
+    for step in path:
+        if step.text:
+            yield f"     “{clean(step.text)}” [{step.passage_id}]"
+
+
+def context_text(context: Context) -> str:
+    """The context under a heading with its size and what was cut."""
+    if not context.text:
+        return "Context: empty (nothing was found, or the first passage alone is over the budget)"
+    cut = f", {len(context.cut)} items cut" if context.cut else ""
+    return f"Context ({context.num_tokens} tokens{cut})\n{context.text}"
+
+
+def notes(retrieval: Retrieval) -> str:
+    """A fallback by its name, the reach of the subgraph, and the milliseconds by stage."""
+    lines = []
+    if retrieval.trace.get("fallback"):
+        lines.append(f"Fallback: {retrieval.trace['fallback']} (the graph told nothing about this question)")
+    if retrieval.trace.get("reach"):
+        lines.append(f"Reach: {retrieval.trace['reach']}")
+    stages = ", ".join(f"{name} {1000 * s:.1f}" for name, s in retrieval.seconds.items())
+    lines.append(f"Milliseconds: {stages}")
+    return "\n".join(lines)
+
+
+def as_json(retrieval: Retrieval) -> dict[str, Any]:
+    """Everything that a result holds, ready for `json.dumps`."""
+    query = retrieval.query
+    return {
+        "query": {"id": query.id, "text": query.text, "metadata": query.metadata},
+        "score_unit": retrieval.score_unit,
+        "passages": [_row(hit) for hit in retrieval.passages],
+        "entities": [_row(hit) for hit in retrieval.entities],
+        "facts": [_row(hit) for hit in retrieval.triples],
+        "paths": {
+            passage: [{name: getattr(step, name) for name in PathStep.__slots__} for step in path]
+            for passage, path in retrieval.paths.items()
+        },
+        "trace": retrieval.trace,
+        "seconds": retrieval.seconds,
+    }
+
+
+def _row(hit: Hit[Any]) -> dict[str, Any]:
+    """Rank and score, and the fields of the item."""
+    return {"rank": hit.rank, "score": hit.score, **{name: getattr(hit.item, name) for name in hit.item.__slots__}}
+
+
+def context_json(context: Context) -> dict[str, Any]:
+    """A context, ready for `json.dumps`."""
+    return {
+        "text": context.text,
+        "num_tokens": context.num_tokens,
+        "cut": context.cut,
+        "sources": [{name: getattr(source, name) for name in source.__slots__} for source in context.sources],
+    }

@@ -1,0 +1,241 @@
+"""A training run from settings to an exported checkpoint."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import logging
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import lightning as L
+import torch
+from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
+
+from gfm import __version__
+from gfm.index.store import file_hash
+from gfm.nn.checkpoint import WEIGHTS, save_model
+from gfm.nn.model import GraphRetrieverModel
+from gfm.progress import watched
+from gfm.train.callbacks import Best, FlatLoss
+from gfm.train.data import LoadedSet, SubgraphData
+from gfm.train.module import RetrievalModule
+from gfm.train.settings import TrainerSettings, TrainSettings
+from gfm.types import GfmError
+
+log = logging.getLogger(__name__)
+
+_PACKAGES = ("torch", "torch-geometric", "lightning", "numpy")
+
+
+@dataclass(frozen=True, slots=True)
+class TrainResult:
+    """What a run made.
+
+    Attributes:
+        checkpoint: Folder with the best weights, for `load_model`.
+        last: The last.ckpt to resume from.
+        weights_hash: SHA-256 of the exported weights.
+        score: Monitor of the best validation.
+        step: Steps done by then.
+        figures: Its figures by set.
+        warnings: What a person should know of the run.
+        seconds: Wall time of the training itself.
+    """
+
+    checkpoint: Path
+    last: Path
+    weights_hash: str
+    score: float
+    step: int
+    figures: dict[str, dict[str, float]]
+    warnings: list[str]
+    seconds: float
+
+    def text(self) -> str:
+        """A report for a person."""
+        lines = [f"best validation: {self.score:.4f} at step {self.step}, {self.seconds:.0f} s"]
+        for name, row in self.figures.items():
+            lines.append(f"  {name}: " + ", ".join(f"{figure} {value:.4f}" for figure, value in row.items()))
+        lines += [f"warning: {warning}" for warning in self.warnings]
+        return "\n".join(
+            [*lines, f"checkpoint: {self.checkpoint} (sha256 {self.weights_hash[:16]})", f"resume: {self.last}"]
+        )
+
+
+def train(settings: TrainSettings) -> TrainResult:
+    """Train, and export the best averaged weights to ``output/checkpoint``.
+
+    The same settings give the same weights on a CPU at the same number of threads; a resumed run gives those of an
+    unbroken one. On a GPU sums are not ordered, and runs of one seed differ: report the mean over seeds there.
+
+    Raises:
+        GfmError: Bad data or settings, a checkpoint that cannot be resumed, or no validation with a finite figure.
+    """
+    resume = Path(settings.resume).absolute() if settings.resume else None
+    if resume:
+        check_resume(resume, settings)
+    data = SubgraphData(settings)
+    best, flat = Best(), FlatLoss()
+    output = Path(settings.output).absolute()
+    last = ModelCheckpoint(
+        output, filename="last", save_top_k=1, save_on_train_epoch_end=True, enable_version_counter=False
+    )
+    with seeded(settings):
+        module = new_module(settings)
+        trainer = make_trainer(settings.trainer, settings.optimizer.clip, output, [best, flat, last])
+        start = time.perf_counter()
+        trainer.fit(module, datamodule=data, ckpt_path=str(resume) if resume else None)
+        seconds = time.perf_counter() - start
+    if not best.weights:
+        raise GfmError(
+            f"expected a validation with finite figures, found none (steps {best.rejected}); lower optimizer.lr, now "
+            f"{settings.optimizer.lr:g}, and try the data with sanity=true"
+        )
+    folder = output / "checkpoint"
+    export(folder, settings, best, data.loaded)
+    told = [flat.warning] if flat.warning else []
+    if best.rejected:
+        told.append(f"the validation figures at steps {best.rejected} were not finite and cannot be the best")
+    digest = file_hash(folder / WEIGHTS)
+    return TrainResult(folder, output / "last.ckpt", digest, best.score, best.step, best.figures, told, seconds)
+
+
+def new_module(settings: TrainSettings) -> RetrievalModule:
+    """The module of a run, with first weights drawn from its seed."""
+    names = [s.name for s in settings.data.sets]
+    torch.manual_seed(settings.seed)
+    return RetrievalModule.of(settings.model, settings.optimizer, names, settings.trainer.max_steps, settings.seed)
+
+
+@contextmanager
+def seeded(settings: TrainSettings) -> Iterator[None]:
+    """Seeds, threads and determinism for a run; threads and determinism are put back afterwards."""
+    threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    L.seed_everything(settings.seed, verbose=False)
+    torch.set_num_threads(settings.trainer.threads or threads)
+    lightning_log = logging.getLogger("lightning.pytorch")
+    level = lightning_log.level
+    lightning_log.setLevel(logging.WARNING)  # hardware that is not used, and advertisements
+    try:
+        with warnings.catch_warnings():
+            # Loading is slicing tensors that are in memory: workers would only cost.
+            warnings.filterwarnings("ignore", ".*does not have many workers.*")
+            warnings.filterwarnings("ignore", ".*is smaller than the logging interval.*")
+            warnings.filterwarnings("ignore", ".*exists and is not empty.*")
+            yield
+    finally:
+        lightning_log.setLevel(level)
+        torch.set_num_threads(threads)
+        torch.use_deterministic_algorithms(deterministic)
+
+
+def make_trainer(
+    settings: TrainerSettings, clip: float, output: Path | None, callbacks: Sequence[L.Callback], **more: Any
+) -> L.Trainer:
+    """The Lightning trainer of a run; without an ``output`` it logs and keeps nothing.
+
+    Raises:
+        GfmError: A GPU is asked for and there is none, or the logger is not installed.
+    """
+    if settings.accelerator == "gpu" and not torch.cuda.is_available():
+        raise GfmError("trainer.accelerator=gpu: torch finds no CUDA device here; use trainer.accelerator=cpu or auto")
+    accelerator = settings.accelerator
+    if accelerator == "auto":
+        accelerator = "gpu" if torch.cuda.is_available() else "cpu"
+        log.info("trainer.accelerator=auto: training on the %s", accelerator)
+    return L.Trainer(
+        accelerator=accelerator,
+        devices=1,
+        max_steps=settings.max_steps,
+        max_epochs=-1,
+        reload_dataloaders_every_n_epochs=1,  # an epoch is the stretch between two validations
+        num_sanity_val_steps=0,
+        gradient_clip_val=clip,
+        deterministic=True if accelerator == "cpu" else "warn",
+        logger=_logger(settings.logger, output) if output else False,
+        log_every_n_steps=settings.log_every,
+        enable_checkpointing=output is not None,
+        enable_progress_bar=watched(),
+        enable_model_summary=False,
+        callbacks=list(callbacks),
+        use_distributed_sampler=False,
+        default_root_dir=output,
+        **more,
+    )
+
+
+def check_resume(path: Path, settings: TrainSettings) -> None:
+    """Refuse a checkpoint of another run before anything is built.
+
+    Raises:
+        GfmError: No such file, not a checkpoint of train.py, or its settings are not those of this run.
+    """
+    if not path.is_file():
+        raise GfmError(
+            f"resume: expected a checkpoint at {path}, found no such file; a run keeps its own as last.ckpt in its "
+            "folder outputs/DATE/TIME"
+        )
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)["hyper_parameters"]
+    except Exception as error:  # torch raises nearly anything for bytes that are no checkpoint
+        raise GfmError(f"resume: expected a last.ckpt of train.py at {path}, found: {error}") from error
+    expected = dict(new_module(settings).hparams)
+    differing = sorted(key for key in expected if found.get(key) != expected[key])
+    if differing:
+        key = differing[0]
+        raise GfmError(
+            f"resume: {path} is of a run with other settings; {key} was {found.get(key)}, now {expected[key]}. Give "
+            "the settings of that run again, or leave out resume= to start anew"
+        )
+
+
+def export(folder: Path, settings: TrainSettings, best: Best, loaded: Sequence[LoadedSet]) -> None:
+    """Write the best weights, and a config that tells how they were made and names no path of the machine."""
+    model = GraphRetrieverModel(settings.model)
+    model.load_state_dict(best.weights)
+    data = settings.data
+    sets = [
+        {
+            "name": s.name,
+            "split": wanted.split,
+            "weight": wanted.weight,
+            "limit": wanted.limit,
+            "train": len(s.train),
+            "validation": len(s.validation),
+            "encoder": s.encoder,
+            "index": s.generation,
+        }
+        for wanted, s in zip(data.sets, loaded, strict=True)
+    ]
+    how = {k: getattr(data, k) for k in ("extractor", "val_share", "split_seed", "batch_size")}
+    save_model(
+        model,
+        folder,
+        candidates=asdict(settings.candidates),
+        training={
+            **how,
+            "seed": settings.seed,
+            "optimizer": asdict(settings.optimizer),
+            "trainer": {**asdict(settings.trainer), "threads": settings.trainer.threads or torch.get_num_threads()},
+        },
+        data=sets,
+        validation={"monitor": best.score, "step": best.step, "sets": best.figures},
+        versions={"gfm": __version__, **{p: importlib.metadata.version(p) for p in _PACKAGES}},
+    )
+
+
+def _logger(name: str, output: Path) -> Logger:
+    if name == "csv":
+        return CSVLogger(output, name="", version="log")
+    try:
+        return TensorBoardLogger(output, name="", version="log")
+    except ModuleNotFoundError as error:
+        raise GfmError(
+            "trainer.logger=tensorboard: it is not installed; pip install tensorboard, or use csv"
+        ) from error

@@ -1,0 +1,31 @@
+"""Ask an index: ``python infer.py index=INDEX question="…"``, or ``queries=queries.jsonl run_out=run.json``."""
+
+from dataclasses import fields
+from typing import Any
+
+import hydra
+from omegaconf import OmegaConf
+
+from gfm.context import build_context
+from gfm.doors import hydra_door
+from gfm.eval.run import Inference, infer
+from gfm.report import as_text
+
+
+@hydra.main(version_base="1.3", config_path="configs", config_name="infer")
+@hydra_door(paths=("index", "queries", "checkpoint", "run_out", "json_out"), texts=("question",))
+def main(config: Any) -> None:
+    """Compose, call, report."""
+    settings = OmegaConf.to_container(config, resolve=True)
+    job = Inference(**{field.name: settings[field.name] for field in fields(Inference)})
+    count = 0
+    for result in infer(job):
+        count += 1
+        if job.question is not None or not (job.run_out or job.json_out):
+            print(as_text(result, build_context(result, config.max_tokens)), end="\n\n")
+    for path in filter(None, (job.run_out, job.json_out)):
+        print(f"wrote {path}: {count} question(s)")
+
+
+if __name__ == "__main__":
+    main()

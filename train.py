@@ -1,0 +1,25 @@
+"""Train the network: ``python train.py data.root=FOLDER``; ``sanity=true`` only checks that it can learn."""
+
+from typing import Any
+
+import hydra
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import OmegaConf
+
+from gfm.doors import hydra_door
+from gfm.train.settings import from_config
+
+
+@hydra.main(version_base="1.3", config_path="configs", config_name="train")
+@hydra_door(plain=("resume", "work_dir", "data.root", "index.encoder"))
+def main(config: Any) -> None:
+    """Compose, call, report."""
+    from gfm.train.run import train
+    from gfm.train.sanity import sanity
+
+    settings = from_config(OmegaConf.to_container(config, resolve=True), HydraConfig.get().runtime.output_dir)
+    print((sanity if config.sanity else train)(settings).text())
+
+
+if __name__ == "__main__":
+    main()
