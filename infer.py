@@ -13,14 +13,12 @@ from gfm.report import as_text
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="infer")
-@hydra_door(paths=("index", "queries", "checkpoint", "run_out", "json_out"), texts=("question",))
+@hydra_door(plain=("index", "queries", "checkpoint", "run_out", "json_out"), texts=("question",))
 def main(config: Any) -> None:
     """Compose, call, report."""
     settings = OmegaConf.to_container(config, resolve=True)
     job = Inference(**{field.name: settings[field.name] for field in fields(Inference)})
-    count = 0
-    for result in infer(job):
-        count += 1
+    for count, result in enumerate(infer(job), start=1):  # noqa: B007 (told below)
         if job.question is not None or not (job.run_out or job.json_out):
             print(as_text(result, build_context(result, config.max_tokens)), end="\n\n")
     for path in filter(None, (job.run_out, job.json_out)):

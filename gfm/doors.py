@@ -71,19 +71,19 @@ def _stop(message: str) -> None:
 
 
 def hydra_door(
-    paths: Collection[str] = (), texts: Collection[str] = ()
+    plain: Collection[str] = (), texts: Collection[str] = ()
 ) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
     """Decorator between ``@hydra.main`` and a script's function: its errors become one line, its arguments go as typed.
 
     Args:
-        paths: Settings whose value is a path.
+        plain: Settings whose value is a path or a name.
         texts: Settings whose value is a sentence; see `arguments_as_text`.
     """
 
     def decorate(run: Callable[[Any], None]) -> Callable[[Any], None]:
         tolerant_output()
         with errors_as_one_line():
-            sys.argv[1:] = arguments_as_text(sys.argv[1:], paths, texts)
+            sys.argv[1:] = arguments_as_text(sys.argv[1:], plain, texts)
 
         @wraps(run)
         def guarded(config: Any) -> None:
@@ -95,7 +95,7 @@ def hydra_door(
     return decorate
 
 
-def arguments_as_text(arguments: Sequence[str], paths: Collection[str] = (), texts: Collection[str] = ()) -> list[str]:
+def arguments_as_text(arguments: Sequence[str], plain: Collection[str] = (), texts: Collection[str] = ()) -> list[str]:
     """Arguments for Hydra, in which a path or a sentence means what was typed.
 
     Hydra's grammar reads ``question=a, b`` as two runs, ``index=1984`` as a number, and refuses ``=``, ``#``, quotes
@@ -104,14 +104,14 @@ def arguments_as_text(arguments: Sequence[str], paths: Collection[str] = (), tex
 
     Args:
         arguments: As the shell gave them.
-        paths: Names of settings that are paths; their bytes stay what they are.
+        plain: Names of settings that are paths or names; their bytes stay what they are.
         texts: Names of settings that are sentences.
 
     Raises:
         GfmError: Another argument is not in Hydra's grammar; the message shows the quoted form.
     """
     several = bool({"-m", "--multirun"} & set(arguments))
-    return [_argument(a, paths, texts, several) if own else a for a, own in _overrides(arguments)]
+    return [_argument(a, plain, texts, several) if own else a for a, own in _overrides(arguments)]
 
 
 def _overrides(arguments: Iterable[str]) -> Iterator[tuple[str, bool]]:
@@ -123,14 +123,14 @@ def _overrides(arguments: Iterable[str]) -> Iterator[tuple[str, bool]]:
         value = argument in _WITH_VALUE
 
 
-def _argument(argument: str, paths: Collection[str], texts: Collection[str], several: bool) -> str:
+def _argument(argument: str, plain: Collection[str], texts: Collection[str], several: bool) -> str:
     key, equals, value = argument.partition("=")
     if not equals and not key.startswith("~"):
         raise GfmError(
             f"argument {argument!r}: expected NAME=VALUE; put a value with spaces in quotes: NAME='two words'"
         )
     parsed, problem = _parse(argument)
-    named = key in paths or key in texts
+    named = key in plain or key in texts
     if named and not (problem is None and (parsed is None or _is_quoted(parsed) or several)):
         return f"{key}={quoted(as_typed(value) if key in texts else value)}"
     if problem is not None:

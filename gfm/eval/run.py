@@ -127,7 +127,7 @@ def _queries(job: Inference) -> list[Query]:
 
 
 def open_retriever(index: GraphIndex, settings: Mapping[str, Any], checkpoint: str | None = None) -> Retriever:
-    """A retriever by its ``name`` with its other settings.
+    """A retriever by its ``name`` with its other settings, warmed up: no question's time holds what loads on first use.
 
     Raises:
         GfmError: An unknown name or setting, or a checkpoint for a retriever that has none.
@@ -138,7 +138,18 @@ def open_retriever(index: GraphIndex, settings: Mapping[str, Any], checkpoint: s
         if name != "gfm":
             raise GfmError(f"checkpoint: the retriever {name!r} has no network; leave checkpoint out or choose gfm")
         rest["path"] = checkpoint
-    return load_retriever(name, index, **rest)
+    retriever = load_retriever(name, index, **rest)
+    _load(index, with_encoder=name != "bm25")
+    return retriever
+
+
+def _load(index: GraphIndex, with_encoder: bool) -> None:
+    """Load what an index loads on first use."""
+    index.passage(0)
+    if index.graph.num_triples:
+        index.triple(0)
+    if with_encoder:
+        index.encode(["warm up"])
 
 
 def passages_for(index: GraphIndex, top_k: int) -> int:

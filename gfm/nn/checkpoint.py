@@ -43,12 +43,21 @@ def load_model(folder: Path | None = None) -> tuple[GraphRetrieverModel, dict[st
             )
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-        rows = {k: tuple(v) if isinstance(v, list) else v for k, v in config["model"].items()}
-        unknown = set(rows) - {f.name for f in fields(ModelSettings)}
-        if unknown:
-            raise GfmError(f"{folder / CONFIG}: unknown model settings {sorted(unknown)}: made by another version of gfm")
-        model = GraphRetrieverModel(ModelSettings(**rows))
+        rows = {k: tuple(v) if isinstance(v, list) else v for k, v in dict(config["model"]).items()}
+        model = GraphRetrieverModel(_settings(rows, folder / CONFIG))
         model.load_state_dict(load_file(folder / WEIGHTS))
     except (KeyError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
-        raise GfmError(f"{folder}: expected a checkpoint that this version reads, found: {error}") from error
+        raise GfmError(
+            f"{folder}: expected a checkpoint that this version reads, found: {type(error).__name__}: {error}; "
+            "copy it again, or train one with train.py"
+        ) from error
     return model.eval(), config
+
+
+def _settings(rows: dict[str, Any], path: Path) -> ModelSettings:
+    if unknown := sorted(set(rows) - {f.name for f in fields(ModelSettings)}):
+        raise GfmError(
+            f"{path}: unknown model settings {unknown}: made by another version of gfm; use that one, or train another "
+            "with train.py"
+        )
+    return ModelSettings(**rows)

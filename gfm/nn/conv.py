@@ -20,7 +20,8 @@ class _SegmentMax(torch.autograd.Function):
         out = messages.new_zeros(num_nodes, messages.shape[1]).scatter_reduce(
             0, index, messages, "amax", include_self=False
         )
-        ctx.save_for_backward(messages == out.index_select(0, target), target)
+        if ctx.needs_input_grad[0]:
+            ctx.save_for_backward(messages == out.index_select(0, target), target)
         return out
 
     @staticmethod

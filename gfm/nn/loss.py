@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn import functional as F  # noqa: N812
+from torch.nn import functional as F
 from torch_geometric.data import Data
-from torch_geometric.utils import softmax
 
 from gfm.nn.model import Scores
 
@@ -22,10 +21,19 @@ def listwise(logits: Tensor, gold: Tensor, group: Tensor, num_groups: int) -> Te
         group: (m,) the question of each item.
         num_groups: Number of questions.
     """
-    log_p = softmax(logits, group, num_nodes=num_groups).clamp(min=1e-9).log()
+    log_p = _log_softmax(logits, group, num_groups)  # (m,)
     count = gold.new_zeros(num_groups, dtype=torch.float).index_add(0, group, gold.float())
     per_group = log_p.new_zeros(num_groups).index_add(0, group, -log_p * gold) / count.clamp(min=1.0)
     return per_group.sum() / (count > 0).sum().clamp(min=1)
+
+
+def _log_softmax(logits: Tensor, group: Tensor, num_groups: int) -> Tensor:
+    """Log of the softmax within each group, (m,): never the log of a probability that underflowed to 0."""
+    lowest = logits.new_full((num_groups,), -torch.inf)
+    peak = lowest.scatter_reduce(0, group, logits.detach(), "amax")
+    shifted = logits - peak.index_select(0, group)
+    total = logits.new_zeros(num_groups).index_add(0, group, shifted.exp())
+    return shifted - total.log().index_select(0, group)
 
 
 def retrieval_loss(
@@ -35,7 +43,7 @@ def retrieval_loss(
 
     Args:
         scores: From the model.
-        data: With y (n,) and edge_y (e,): 1 gold, 0 not, -1 unknown; and batch (n,).
+        data: A batch, with y (n,) and edge_y (e,): 1 gold, 0 not, -1 unknown. Without gold the loss is 0.
         bce_weight: Weight of the BCE.
         positive_weight: Weight of a gold item in the BCE.
         auxiliary: Weight of entities and of facts.
@@ -47,7 +55,7 @@ def retrieval_loss(
         (scores.node, data.y, data.batch, data.node_kind == 0, auxiliary),
         (scores.edge, data.edge_y, edge_group, data.edge_triple >= 0, auxiliary),
     ]
-    total = scores.node.new_zeros(())
+    total = scores.node[:0].sum()  # 0, and part of the gradient's graph also where nothing in the batch has gold
     for logits, y, group, of_kind, weight in parts:
         known = of_kind & (y >= 0)
         if not bool((y[known] > 0).any()):

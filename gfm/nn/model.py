@@ -80,7 +80,10 @@ class GraphRetrieverModel(nn.Module):
         for conv in self.rounds:
             state = conv(state, initial, data.edge_index, edge_state, degree)
         both = torch.cat([state, initial], dim=1)  # (n, 2 * width)
-        node = torch.where(data.node_kind == 1, self.passage_head(both)[:, 0], self.entity_head(both)[:, 0])  # (n,)
+        node = initial.new_zeros(len(initial))  # (n,)
+        for kind, head in enumerate((self.entity_head, self.passage_head)):
+            rows = (data.node_kind == kind).nonzero()[:, 0]
+            node = node.index_put((rows,), head(both.index_select(0, rows))[:, 0])
         ends = self.fact_source(state).index_select(0, source) + self.fact_target(state).index_select(0, target)  # (e, width)
         return Scores(node, self.fact_head(ends + self.fact_edge(edge_state))[:, 0])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from gfm.index.index import GraphIndex
@@ -27,7 +29,7 @@ def load_retriever(name: str, index: GraphIndex, **settings: Any) -> Retriever:
     from gfm.retrieve.gnn import GNNRetriever
     from gfm.retrieve.hybrid import HybridRetriever
 
-    makers = {
+    makers: dict[str, Callable[..., Retriever]] = {
         "gfm": GNNRetriever.from_pretrained,
         "dense": DenseRetriever,
         "bm25": BM25Retriever,
@@ -35,7 +37,9 @@ def load_retriever(name: str, index: GraphIndex, **settings: Any) -> Retriever:
     }
     if name not in makers:
         raise GfmError(f"retriever {name!r}: expected one of {', '.join(NAMES)}")
+    make = makers[name]
     try:
-        return makers[name](index, **settings)  # type: ignore[operator,no-any-return]
+        signature(make).bind(index, **settings)
     except TypeError as error:
         raise GfmError(f"retriever {name!r}: {error}") from error
+    return make(index, **settings)

@@ -42,13 +42,15 @@ def as_query(query: str | Query, top_k: int) -> Query:
     """Check a question and its top_k.
 
     Raises:
-        GfmError: A blank question, or a top_k below 1.
+        GfmError: A blank question, something else than a question, or a top_k that is no whole number of 1 or more.
     """
-    found = Query("query", query) if isinstance(query, str) else query
-    if not isinstance(found.text, str) or not found.text.strip():
+    found = query if isinstance(query, Query) else Query("query", query)
+    if not isinstance(found.text, str):
+        raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}")
+    if not found.text.strip():
         raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}: empty or blank")
-    if top_k < 1:
-        raise GfmError(f"top_k: expected 1 or more, found {top_k}")
+    if isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1:
+        raise GfmError(f"top_k: expected a whole number of 1 or more, found {top_k!r}")
     return found
 
 
@@ -68,9 +70,7 @@ def passage_hits(index: GraphIndex, numbers: np.ndarray, scores: np.ndarray, top
         bad = index.passage_ids[int(numbers[np.flatnonzero(~np.isfinite(scores))[0]])]
         raise GfmError(f"passage {bad!r}: its score is not finite; check the index's vectors: build the index again")
     order = np.lexsort((numbers, -scores))[:top_k]
-    return [
-        Hit(index.passage(int(numbers[i])), float(scores[i]), rank) for rank, i in enumerate(order, start=1)
-    ]
+    return [Hit(index.passage(int(numbers[i])), float(scores[i]), rank) for rank, i in enumerate(order, start=1)]
 
 
 def document_scores(retrieval: Retrieval) -> dict[str, float]:

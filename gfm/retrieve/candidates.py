@@ -67,8 +67,9 @@ class Signals:
         bm25: float32[P].
         near_facts: int64[·], nearest facts, best first, with ``near_fact_cosine``.
         seeds: int64[·], nearest entities, best first.
-        near_passages: int64[·], nearest passages, best first.
+        near_passages: int64[·], nearest passages, best first, with ``near_passage_cosine``.
         pagerank: float64[N+P].
+        known_fact_cosine: float32[F], NaN where not asked yet.
     """
 
     vector: np.ndarray
@@ -80,6 +81,16 @@ class Signals:
     near_passages: np.ndarray
     near_passage_cosine: np.ndarray
     pagerank: np.ndarray
+    known_fact_cosine: np.ndarray
+
+    def fact_cosine(self, index: GraphIndex, facts: np.ndarray) -> np.ndarray:
+        """Cosine of facts with the question, float32[len(facts)]; each fact's vector is read once a question."""
+        known = self.known_fact_cosine
+        wanted = np.zeros(len(known), dtype=bool)
+        wanted[facts] = True
+        new = np.flatnonzero(wanted & np.isnan(known))
+        known[new] = index.fact_vectors.cosine(new, self.vector)
+        return known[facts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +145,9 @@ class CandidateBuilder:
         passages, cosine = (x[0] for x in index.passage_vectors.search(vector[None], max(s.dense_passages, 64)))
         nodes, mass = self._restart(facts[: s.pagerank_facts], fact_cosine, passages, cosine)
         rank = push(graph, self._transition, nodes, mass)
-        return Signals(vector, token_ids, bm25, facts, fact_cosine, seeds, passages, cosine, rank)
+        known = np.full(graph.num_facts, np.nan, dtype=np.float32)
+        known[facts] = fact_cosine
+        return Signals(vector, token_ids, bm25, facts, fact_cosine, seeds, passages, cosine, rank, known)
 
     def _restart(
         self, facts: np.ndarray, fact_cosine: np.ndarray, passages: np.ndarray, cosine: np.ndarray
@@ -184,14 +197,12 @@ class CandidateBuilder:
                 break
             edges, met = self._edges_of(frontier, signals)
             hubs += met
+            edges = edges[~seen[graph.edge_index[1, edges]]]
             target = graph.edge_index[1, edges]
-            edges = edges[~seen[target]]
-            target = graph.edge_index[1, edges]
-            worth = self._edge_cosine(edges, signals) / self.log_degree[target]
-            new, group = np.unique(target, return_inverse=True)
-            best = np.full(len(new), -np.inf)
-            np.maximum.at(best, group, worth)
-            frontier = new[np.lexsort((new, -best))[:room]]
+            best = np.full(graph.num_entities, -np.inf, dtype=np.float32)
+            np.maximum.at(best, target, self._edge_cosine(edges, signals) / self.log_degree[target])
+            new = np.flatnonzero(best > -np.inf)
+            frontier = new[top(best[new], room)]
             seen[frontier] = True
             total += len(frontier)
             hop[step] = frontier
@@ -229,8 +240,7 @@ class CandidateBuilder:
         fact = self._fact[edges]
         out = np.empty(len(edges), dtype=np.float32)
         named = fact >= 0
-        facts, group = np.unique(fact[named], return_inverse=True)
-        out[named] = index.fact_vectors.cosine(facts, signals.vector)[group]
+        out[named] = signals.fact_cosine(index, fact[named])
         out[~named] = index.entity_vectors.cosine(self.graph.edge_index[1, edges[~named]], signals.vector)
         return out
 
@@ -257,13 +267,15 @@ class CandidateBuilder:
         edges, owner = expand(graph.node_ptr, small)
         target = graph.edge_index[1, edges]
         is_passage = target >= graph.num_entities
-        passages, group = np.unique(target[is_passage] - graph.num_entities, return_inverse=True)
-        support = np.bincount(group, weights=1.0 / self.log_degree[small[owner[is_passage]]])
+        named = target[is_passage] - graph.num_entities
+        weight = 1.0 / self.log_degree[small[owner[is_passage]]]
+        support = np.bincount(named, weights=weight, minlength=graph.num_passages)
+        passages = np.flatnonzero(support)
         cosine = self.index.passage_vectors.cosine(passages, signals.vector)
         sources, fact = expand(graph.fact_passage_ptr, signals.near_facts)
         best = np.zeros(graph.num_passages, dtype=np.float32)
         np.maximum.at(best, graph.fact_passage[sources], np.maximum(signals.near_fact_cosine[fact], 0.0))
-        return passages, cosine + 0.5 * best[passages] + 0.3 * np.log1p(support)
+        return passages, cosine + 0.5 * best[passages] + 0.3 * np.log1p(support[passages])
 
     def _induce(
         self, entities: np.ndarray, passages: np.ndarray, hop: dict[int, np.ndarray], num_start: int, hubs: int
@@ -284,7 +296,7 @@ class CandidateBuilder:
         edge = np.concatenate([edge, edge[back]])
         source, target = np.concatenate([source, target[back]]), np.concatenate([target, source[back]])
         kind = np.concatenate([kind, MIRROR[kind[back]]])
-        order = np.lexsort((edge, kind, source, target))
+        order = np.argsort(target.astype(np.int64) * len(nodes) + source, kind="stable")
         labels = np.full(graph.num_entities, NO_HOP, dtype=np.int8)
         for step, found in hop.items():
             labels[found] = step

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,11 @@ from gfm.retrieve.candidates import CandidateBuilder, Candidates, CandidateSetti
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, subgraph
 from gfm.retrieve.prune import Kept, evidence_paths, prune
 from gfm.types import Entity, GfmError, Hit, PathStep, Query, Retrieval, Triple
+
+_LOG = logging.getLogger(__name__)
+_OVERLAP = NODE_INPUTS.index("overlap")
+_NAMED = 0.99  # share of a name's tokens above which the question names it; rounding leaves a whole name just below 1
+_FLAT = 1e-9  # passages whose scores differ by less than this are not told apart
 
 
 class GNNRetriever:
@@ -41,7 +48,10 @@ class GNNRetriever:
     ):
         wanted = (model.settings.node_inputs, model.settings.edge_inputs)
         if wanted != (NODE_INPUTS, EDGE_INPUTS):
-            raise GfmError(f"the checkpoint reads the inputs {wanted}, this version computes {(NODE_INPUTS, EDGE_INPUTS)}")
+            raise GfmError(
+                f"the checkpoint reads the inputs {wanted}, this version computes {(NODE_INPUTS, EDGE_INPUTS)}; "
+                "train another with train.py, or use the version of gfm that made it"
+            )
         if not 0 < keep <= 1:
             raise GfmError(f"keep: expected a share above 0 and up to 1, found {keep}")
         self.index, self.model, self.keep = index, model.eval(), keep
@@ -54,10 +64,16 @@ class GNNRetriever:
         """A retriever with a stored network: the one in the package unless ``path`` names a checkpoint folder.
 
         The candidates are built as in training, but for the settings named in ``candidates``.
+
+        Raises:
+            GfmError: No such checkpoint, a damaged one, or an unknown setting.
         """
         model, config = load_model(Path(path) if path else None)
-        settings = CandidateSettings(**{**config.get("candidates", {}), **candidates})
-        return cls(index, model, settings, keep)
+        chosen = {**config.get("candidates", {}), **candidates}
+        known = [f.name for f in fields(CandidateSettings)]
+        if unknown := sorted(set(chosen) - set(known)):
+            raise GfmError(f"candidates: unknown settings {', '.join(unknown)}; expected some of {', '.join(known)}")
+        return cls(index, model, CandidateSettings(**chosen), keep)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages with the entities, facts and paths that lead to them."""
@@ -89,19 +105,20 @@ class GNNRetriever:
         overlap: np.ndarray,
     ) -> Retrieval:
         n_e = len(found.entities)
-        scores, fallback = node[n_e:], None
-        if not len(found.edge) or not np.isfinite(scores).all() or np.ptp(scores) < 1e-9:
-            # Nothing to pass messages over, or nothing that tells passages apart: say so and rank by cosine.
-            scores, fallback = self.index.passage_vectors.cosine(found.passages, signals.vector).astype(float), "dense"
-            node = np.concatenate([node[:n_e], scores])
-        hits = passage_hits(self.index, found.passages, scores, top_k)
         triple = self.index.graph.edge_triple[found.edge]
         is_fact = triple >= 0
+        fallback = None if _tells_apart(found, node, edge) else "dense"
+        if fallback:
+            _LOG.warning("query %r: nothing in the graph tells passages apart; ranked by cosine (dense)", query.id)
+            node, edge = self._cosines(signals, found, triple)
+            ids, scores = (x[0] for x in self.index.passage_vectors.search(signals.vector[None], top_k))
+        else:
+            ids, scores = found.passages, node[n_e:]
+        hits = passage_hits(self.index, ids, scores, top_k)
         edge = np.where(is_fact, edge, 1.0)
-        at = {int(p): n_e + i for i, p in enumerate(found.passages)}
-        number = {self.index.passage_ids[int(p)]: at[int(p)] for p in found.passages}
-        tops = np.array([number[h.item.id] for h in hits], dtype=np.int64)
-        paths = evidence_paths(found, node, edge, overlap, tops) if fallback is None else {}
+        number = {self.index.passage_ids[int(p)]: n_e + i for i, p in enumerate(found.passages)}
+        tops = np.array([] if fallback else [number[h.item.id] for h in hits], dtype=np.int64)
+        paths = evidence_paths(found, node, edge, overlap, tops)
         whole = sorted({e for path in paths.values() for e in path})
         kept = prune(found, node, edge, is_fact, self.keep, whole)
         return Retrieval(
@@ -110,26 +127,38 @@ class GNNRetriever:
             triples=self._triples(triple, edge, kept.edge & is_fact),
             passages=hits,
             score_unit="cosine" if fallback else "probability",
-            paths={h.item.id: self._steps(found, paths[number[h.item.id]]) for h in hits if number[h.item.id] in paths},
-            trace=self._trace(signals, found, kept, fallback),
+            paths={h.item.id: self._steps(found, paths[n]) for h in hits if (n := number.get(h.item.id)) in paths},
+            trace=self._trace(signals, found, kept, overlap, fallback),
         )
+
+    def _cosines(self, signals: Signals, found: Candidates, triple: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Cosine with the question of every candidate node, float64[n], and of every fact edge, float64[e]."""
+        index = self.index
+        node = np.concatenate(
+            [
+                index.entity_vectors.cosine(found.entities, signals.vector),
+                index.passage_vectors.cosine(found.passages, signals.vector),
+            ]
+        )
+        edge, is_fact = np.zeros(len(triple)), triple >= 0
+        edge[is_fact] = index.fact_vectors.cosine(index.graph.triple_fact[triple[is_fact]], signals.vector)
+        return node.astype(np.float64), edge
 
     def _entities(self, found: Candidates, node: np.ndarray, kept: Kept) -> list[Hit[Entity]]:
         numbers = np.flatnonzero(kept.node[: len(found.entities)])
         order = numbers[np.lexsort((numbers, -node[numbers]))]
         return [
-            Hit(self.index.entity(int(found.entities[i])), float(node[i]), rank) for rank, i in enumerate(order, start=1)
+            Hit(self.index.entity(int(found.entities[i])), float(node[i]), rank)
+            for rank, i in enumerate(order, start=1)
         ]
 
     def _triples(self, triple: np.ndarray, edge: np.ndarray, kept: np.ndarray) -> list[Hit[Triple]]:
         """Kept facts by the better score of their two directions."""
         numbers, group = np.unique(triple[kept], return_inverse=True)
-        best = np.zeros(len(numbers))
+        best = np.full(len(numbers), -np.inf)
         np.maximum.at(best, group, edge[kept])
         order = np.lexsort((numbers, -best))
-        return [
-            Hit(self.index.triple(int(numbers[i])), float(best[i]), rank) for rank, i in enumerate(order, start=1)
-        ]
+        return [Hit(self.index.triple(int(numbers[i])), float(best[i]), rank) for rank, i in enumerate(order, start=1)]
 
     def _steps(self, found: Candidates, path: list[int]) -> list[PathStep]:
         return [self._step(found, position) for position in path]
@@ -147,17 +176,26 @@ class GNNRetriever:
             return PathStep(names[0], "synonym", "", names[1], "")
         if (triple := int(self.index.graph.edge_triple[found.edge[position]])) >= 0:
             fact = self.index.triple(triple)
-            return PathStep(names[0], "fact" if kind == FACT else "inverse fact", fact.text, names[1], fact.passage_ids[0])
+            name = "fact" if kind == FACT else "inverse fact"
+            return PathStep(names[0], name, fact.text, names[1], fact.passage_ids[0])
         return PathStep(names[0], EDGE_KINDS[kind].removeprefix("inverse "), "", names[1], names[int(source < n_e)])
 
-    def _trace(self, signals: Signals, found: Candidates, kept: Kept, fallback: str | None) -> dict[str, Any]:
+    def _names(self, entities: np.ndarray) -> list[str]:
+        return [self.index.entity(int(i)).name for i in entities]
+
+    def _trace(
+        self, signals: Signals, found: Candidates, kept: Kept, overlap: np.ndarray, fallback: str | None
+    ) -> dict[str, Any]:
         n_e, graph = len(found.entities), self.index.graph
+        hops, counts = np.unique(found.hop[:n_e], return_counts=True)
         return {
             "retriever": "gfm",
             "fallback": fallback,
-            "linked_entities": [self.index.entity(int(i)).name for i in signals.seeds[:10]],
+            # Names that stand whole in the question; the seeds are the nearest names, however far.
+            "linked_entities": self._names(found.entities[overlap[:n_e] >= _NAMED][:10]),
+            "seeds": self._names(signals.seeds[:10]),
             "start_entities": found.num_start,
-            "entities_by_hop": {str(h): int((found.hop[:n_e] == h).sum()) for h in sorted(set(found.hop[:n_e].tolist()))},
+            "entities_by_hop": {str(h): int(n) for h, n in zip(hops, counts, strict=True)},
             "nodes": len(found.hop),
             "edges": len(found.edge),
             "kept_nodes": int(kept.node.sum()),
@@ -169,4 +207,7 @@ class GNNRetriever:
         }
 
 
-_OVERLAP = NODE_INPUTS.index("overlap")
+def _tells_apart(found: Candidates, node: np.ndarray, edge: np.ndarray) -> bool:
+    """Whether there was an edge to pass messages over, and the passages' scores are finite and not all equal."""
+    finite = len(found.edge) > 0 and bool(np.isfinite(node).all() and np.isfinite(edge).all())
+    return finite and float(np.ptp(node[len(found.entities) :])) >= _FLAT

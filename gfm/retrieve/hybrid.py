@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from math import inf
 
 from gfm.index.index import GraphIndex
 from gfm.retrieve.base import Stopwatch, as_query
@@ -22,16 +23,23 @@ class HybridRetriever:
         k: Flattens the top of each list.
         depth: How many results of each list are fused, at least.
         weights: By list, ``dense`` and ``bm25``.
+
+    Raises:
+        GfmError: A setting that cannot be meant.
     """
 
-    def __init__(
-        self, index: GraphIndex, k: int = 60, depth: int = 100, weights: Mapping[str, float] | None = None
-    ):
+    def __init__(self, index: GraphIndex, k: int = 60, depth: int = 100, weights: Mapping[str, float] | None = None):
         self.index = index
         self.k, self.depth = k, depth
+        for name, number, least in (("k", k, 0), ("depth", depth, 1)):
+            if not number >= least:
+                raise GfmError(f"hybrid {name}: expected {least} or more, found {number}")
         self.weights = {"dense": 1.0, "bm25": 1.0, **(weights or {})}
-        if set(self.weights) != {"dense", "bm25"} or min(self.weights.values()) < 0:
-            raise GfmError(f"hybrid weights: expected dense and bm25, each 0 or more, found {dict(weights or {})}")
+        numbers = list(self.weights.values())
+        if set(self.weights) != {"dense", "bm25"} or not all(0 <= w < inf for w in numbers) or not any(numbers):
+            raise GfmError(
+                f"hybrid weights: expected dense and bm25, each 0 or more and one above 0, found {dict(weights or {})}"
+            )
         self._lists = {"dense": DenseRetriever(index), "bm25": BM25Retriever(index)}
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:

@@ -31,8 +31,8 @@ def evidence_paths(
 ) -> dict[int, list[int]]:
     """Cheapest path from a start entity to each target node, as edge positions; at most ``max_steps`` steps.
 
-    A path costs -log of the probabilities of its nodes and facts, so it goes where the network saw evidence; a start that the
-    question names is preferred. Found by rounds of relaxation (Bellman and Ford) over all edges at once.
+    A path costs -log of the probabilities of its nodes and facts, so it goes where the network saw evidence; a start
+    that the question names is preferred. Found by rounds of relaxation (Bellman and Ford) over all edges at once.
 
     Args:
         found: The subgraph.
@@ -60,7 +60,9 @@ def evidence_paths(
         edge[target[better][::-1]] = np.flatnonzero(better)[::-1]  # the first of equal offers stays
         best.append(reached)
         via.append(edge)
-    return {int(t): path for t in targets if (path := _walk(int(t), via, source)) is not None and np.isfinite(best[-1][t])}
+    return {
+        int(t): path for t in targets if (path := _walk(int(t), via, source)) is not None and np.isfinite(best[-1][t])
+    }
 
 
 def _walk(node: int, via: list[np.ndarray], source: np.ndarray) -> list[int]:

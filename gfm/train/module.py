@@ -90,8 +90,8 @@ class RetrievalModule(L.LightningModule):
         loss = retrieval_loss(self.model(batch), batch)
         if not bool(torch.isfinite(loss)):
             raise GfmError(
-                f"step {self.global_step}: expected a finite loss, found {float(loss)}; lower optimizer.lr, now "
-                f"{self.optimizer_settings.lr:g}, or optimizer.clip, now {self.optimizer_settings.clip:g}"
+                f"step {self.global_step}: expected a finite loss, found {float(loss.detach())}; lower optimizer.lr, "
+                f"now {self.optimizer_settings.lr:g}, or optimizer.clip, now {self.optimizer_settings.clip:g}"
             )
         size = int(batch.num_graphs)
         passage = batch.node_kind == 1

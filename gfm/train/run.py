@@ -30,6 +30,14 @@ from gfm.types import GfmError
 
 log = logging.getLogger(__name__)
 
+# What Lightning warns of and this loop means.
+_HARMLESS = (
+    "does not have many workers",  # batches are cut from memory: workers would only cost
+    "is smaller than the logging interval",
+    "exists and is not empty",  # a run that is resumed in its own folder
+    "The dirpath has changed",  # or in another: the best weights travel with the callback
+    "`isinstance.treespec, LeafSpec.` is deprecated",  # Lightning itself
+)
 _PACKAGES = ("torch", "torch-geometric", "lightning", "numpy")
 
 
@@ -124,10 +132,8 @@ def seeded(settings: TrainSettings) -> Iterator[None]:
     lightning_log.setLevel(logging.WARNING)  # hardware that is not used, and advertisements
     try:
         with warnings.catch_warnings():
-            # Loading is slicing tensors that are in memory: workers would only cost.
-            warnings.filterwarnings("ignore", ".*does not have many workers.*")
-            warnings.filterwarnings("ignore", ".*is smaller than the logging interval.*")
-            warnings.filterwarnings("ignore", ".*exists and is not empty.*")
+            for message in _HARMLESS:
+                warnings.filterwarnings("ignore", f".*{message}")
             yield
     finally:
         lightning_log.setLevel(level)

@@ -195,7 +195,7 @@ def from_config(config: Mapping[str, Any], output: str | Path) -> TrainSettings:
         candidates=build(CandidateSettings, config["candidates"], "candidates"),
         optimizer=build(OptimizerSettings, config["optimizer"], "optimizer"),
         trainer=build(TrainerSettings, config["trainer"], "trainer"),
-        **_checked({k: config[k] for k in ("seed", "resume")}, get_type_hints(TrainSettings), "config"),
+        **_checked({k: config[k] for k in ("seed", "resume")}, get_type_hints(TrainSettings), ""),
     )
 
 
@@ -227,7 +227,7 @@ def _set(row: Any, root: str | None) -> SetSettings:
 
 
 def _checked(row: Mapping[str, Any], hints: Mapping[str, Any], where: str) -> dict[str, Any]:
-    return {name: _typed(value, hints[name], f"{where}.{name}") for name, value in row.items()}
+    return {name: _typed(value, hints[name], f"{where}.{name}".lstrip(".")) for name, value in row.items()}
 
 
 def _typed(value: Any, hint: Any, where: str) -> Any:

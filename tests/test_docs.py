@@ -1,0 +1,102 @@
+"""What README and docs tell people to type works, in the order in which it stands there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gfm.nn.checkpoint import SHIPPED
+
+_SNIPPET = re.compile(r"<!-- run -->\n```(bash|python)\n(.*?)```", re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)")
+PAGES = ("README.md", "docs/data.md", "docs/architecture.md", "docs/troubleshooting.md")
+_DOCUMENTS = 12  # of the demo corpus: enough to answer from, few enough to encode in a second
+
+
+def snippets(repository: Path) -> list[tuple[str, str]]:
+    """(language, text) of every runnable snippet, README first."""
+    return [pair for page in PAGES for pair in _SNIPPET.findall((repository / page).read_text(encoding="utf-8"))]
+
+
+def head(source: Path, target: Path, lines: int) -> None:
+    """The first lines of a file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    kept = source.read_text(encoding="utf-8").split("\n")[:lines]
+    target.write_text("\n".join(kept) + "\n", encoding="utf-8")
+
+
+@pytest.fixture
+def checkout(repository: Path, tmp_path: Path) -> Path:
+    """A folder that looks like a checkout to a reader of the docs, with a small demo set and `gfm` on the PATH."""
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        head(repository / "data" / "demo" / name, tmp_path / "data" / "demo" / name, _DOCUMENTS)
+    for name in ("infer.py", "configs"):
+        (tmp_path / name).symlink_to(repository / name)
+    for name, command in (("gfm", "-m gfm.cli"), ("python", "")):
+        shim = tmp_path / "bin" / name
+        shim.parent.mkdir(exist_ok=True)
+        shim.write_text(f'#!/bin/sh\nexec "{sys.executable}" {command} "$@"\n', encoding="utf-8")
+        shim.chmod(0o755)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not SHIPPED.is_dir(), reason="needs the checkpoint in the package")
+@pytest.mark.skipif(os.name == "nt", reason="the snippets are for a POSIX shell")
+def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
+    environment = {
+        **os.environ,
+        "PATH": f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(repository),
+        "PYTHONIOENCODING": "utf-8",
+    }
+    outputs = []
+    for language, text in snippets(repository):
+        command = ["bash", "-euo", "pipefail", "-c", text] if language == "bash" else [sys.executable, "-c", text]
+        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=120)
+        assert done.returncode == 0, f"{text}\n{done.stderr.decode()}"
+        outputs.append(done.stdout.decode("utf-8"))
+    assert re.search(r"^documents +12$", outputs[0], re.MULTILINE)
+    assert "<context>" in outputs[0]
+    assert outputs[1].startswith("<context>\nFacts:\n")
+    assert "wrote run.json: 12 question(s)" in outputs[2]
+    queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
+    run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
+    assert set(run) == {json.loads(line)["_id"] for line in queries if line}
+
+
+def test_there_is_something_to_run(repository: Path) -> None:
+    assert [language for language, _ in snippets(repository)] == ["bash", "python", "bash", "python"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(repository: Path, page: str) -> None:
+    text = (repository / page).read_text(encoding="utf-8")
+    for target, anchor in _LINK.findall(text):
+        if target.startswith("https:"):
+            continue
+        path = (repository / page).parent / target if target else repository / page
+        assert path.exists(), f"{page}: {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", h).strip().lower().replace(" ", "-") for h in headings}, anchor
+
+
+def test_every_file_that_the_architecture_names_is_there(repository: Path) -> None:
+    text = (repository / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:gfm|configs|data|tests)/[\w./]*|\w+\.py)`", text))
+    assert len(named) > 20
+    places = [repository, repository / "gfm" / "retrieve", repository / "gfm" / "graph"]
+    assert [name for name in sorted(named) if not any((place / name).exists() for place in places)] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_page_names_a_machine(repository: Path, page: str) -> None:
+    text = (repository / page).read_text(encoding="utf-8")
+    assert re.findall(r"/(?:home|tmp|root|work|Users)/\S*", text) == []
