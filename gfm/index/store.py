@@ -86,7 +86,8 @@ def _view(name: str, row: dict[str, Any], data: np.ndarray) -> np.ndarray:
 
 def write_table(path: Path, columns: Mapping[str, Any]) -> None:
     """Write columns as Parquet, uncompressed so that it maps, and without a writer's timestamp."""
-    pq.write_table(pa.table(dict(columns)), path, compression="none", use_dictionary=False)
+    with path.open("wb") as stream:  # a path goes through UTF-8 in Arrow, which not every system's file names do
+        pq.write_table(pa.table(dict(columns)), stream, compression="none", use_dictionary=False)
 
 
 def open_table(path: Path) -> pq.ParquetFile:
@@ -96,8 +97,8 @@ def open_table(path: Path) -> pq.ParquetFile:
         GfmError: The file holds no such table.
     """
     try:
-        return pq.ParquetFile(path, memory_map=True)
-    except (pa.ArrowException, OSError) as error:
+        return pq.ParquetFile(pa.py_buffer(np.memmap(path, np.uint8, "r")))
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise GfmError(f"{path}: expected a Parquet table, found: {error}; build the index again") from error
 
 

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from gfm.index.index import GraphIndex
+from gfm.text.reading import is_blank
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
 
 
@@ -47,7 +48,7 @@ def as_query(query: str | Query, top_k: int) -> Query:
     found = query if isinstance(query, Query) else Query("query", query)
     if not isinstance(found.text, str):
         raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}")
-    if not found.text.strip():
+    if is_blank(found.text):
         raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}: empty or blank")
     if isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1:
         raise GfmError(f"top_k: expected a whole number of 1 or more, found {top_k!r}")

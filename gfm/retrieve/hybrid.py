@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from math import inf
 
 from gfm.index.index import GraphIndex
-from gfm.retrieve.base import Stopwatch, as_query
+from gfm.retrieve.base import Retriever, Stopwatch, as_query
 from gfm.retrieve.bm25 import BM25Retriever
 from gfm.retrieve.dense import DenseRetriever
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
@@ -40,7 +40,7 @@ class HybridRetriever:
             raise GfmError(
                 f"hybrid weights: expected dense and bm25, each 0 or more and one above 0, found {dict(weights or {})}"
             )
-        self._lists = {"dense": DenseRetriever(index), "bm25": BM25Retriever(index)}
+        self._lists: dict[str, Retriever] = {"dense": DenseRetriever(index), "bm25": BM25Retriever(index)}
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages of the fused lists."""

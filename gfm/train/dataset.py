@@ -70,7 +70,9 @@ def load_subgraphs(path: Path) -> list[Data]:
     tensors = load_file(path)
     nodes, edges = tensors.pop("nodes").tolist(), tensors.pop("edges").tolist()
     gold = tensors.pop("num_gold")
-    parts = {k: t.split(edges if k in _EDGE_KEYS else nodes, dim=int(k == "edge_index")) for k, t in tensors.items()}
+    parts = {
+        k: torch.split(t, edges if k in _EDGE_KEYS else nodes, dim=int(k == "edge_index")) for k, t in tensors.items()
+    }
     out = []
     for i, count in enumerate(nodes):
         data = Data(**{k: rows[i] for k, rows in parts.items()}, num_gold=gold[i : i + 1])
@@ -108,4 +110,5 @@ def cached_subgraphs(
 
 def reach(subgraphs: Sequence[Data]) -> float:
     """Mean share of gold documents that are among the candidates: the ceiling of recall."""
-    return float(np.mean([len(d.document[(d.node_kind == 1) & (d.y == 1)].unique()) / int(d.num_gold) for d in subgraphs]))
+    found = [len(d.document[(d.node_kind == 1) & (d.y == 1)].unique()) for d in subgraphs]
+    return float(np.mean([count / int(d.num_gold) for count, d in zip(found, subgraphs, strict=True)]))

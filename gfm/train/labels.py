@@ -25,8 +25,8 @@ def gold_names(metadata: dict[str, Any]) -> set[str]:
 def label(data: Data, index: GraphIndex, gold_documents: Collection[str], metadata: dict[str, Any]) -> Data:
     """Add y (n,) and edge_y (e,), 1 gold, 0 not, -1 unknown, and document (n,), the number of each passage's document.
 
-    Entities: the subjects of gold passages and the names of `gold_names`. Facts: weak labels, gold where a fact of a gold
-    passage joins two gold entities. Where a question has no gold of a kind, that kind is unknown.
+    Entities: the subjects of gold passages and the names of `gold_names`. Facts: weak labels, gold where a fact of a
+    gold passage joins two gold entities. Where a question has no gold of a kind, that kind is unknown.
     """
     graph = index.graph
     is_passage = data.node_kind.numpy() == 1

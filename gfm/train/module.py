@@ -99,6 +99,8 @@ class RetrievalModule(L.LightningModule):
         self.log("train/loss", loss, prog_bar=True, batch_size=size)
         self.log("train/gold_rate", (batch.y[passage] == 1).float().mean(), batch_size=size)
         self.log("train/lr", rate, batch_size=size)
+        # Lightning files a line under this number; its own count is one too high in a resumed run.
+        self.log("step", float(self.global_step + 1), batch_size=size)
         return loss
 
     def on_before_optimizer_step(self, optimizer: torch.optim.Optimizer) -> None:
@@ -131,7 +133,7 @@ class RetrievalModule(L.LightningModule):
                 self.figures[name] = dict(zip(FIGURES, (float(x) for x in np.mean(rows, axis=0)), strict=True))
         for name, figures in self.figures.items():
             self.log_dict({f"val/{name}/{figure}": value for figure, value in figures.items()})
-        self.log(MONITOR, monitor(self.figures), prog_bar=True)
+        self.log_dict({MONITOR: monitor(self.figures), "step": float(self.global_step)})
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """AdamW under one cycle of the learning rate."""

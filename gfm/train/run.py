@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import logging
 import time
 import warnings
@@ -35,6 +36,7 @@ _HARMLESS = (
     "does not have many workers",  # batches are cut from memory: workers would only cost
     "is smaller than the logging interval",
     "exists and is not empty",  # a run that is resumed in its own folder
+    "ended before the epoch ended",  # the order of questions is a function of the step
     "The dirpath has changed",  # or in another: the best weights travel with the callback
     "`isinstance.treespec, LeafSpec.` is deprecated",  # Lightning itself
 )
@@ -237,10 +239,12 @@ def export(folder: Path, settings: TrainSettings, best: Best, loaded: Sequence[L
 
 
 def _logger(name: str, output: Path) -> Logger:
+    # A run that is resumed in its own folder must not write over the log of its first part.
+    folder = next(f for i in itertools.count(1) if not (output / (f := f"log-{i}" if i > 1 else "log")).exists())
     if name == "csv":
-        return CSVLogger(output, name="", version="log")
+        return CSVLogger(output, name="", version=folder)
     try:
-        return TensorBoardLogger(output, name="", version="log")
+        return TensorBoardLogger(output, name="", version=folder)
     except ModuleNotFoundError as error:
         raise GfmError(
             "trainer.logger=tensorboard: it is not installed; pip install tensorboard, or use csv"

@@ -26,7 +26,7 @@ class Fixed:
 
 def hybrid_of(z: GraphIndex, dense: Fixed, bm25: Fixed, **settings: Any) -> HybridRetriever:
     retriever = HybridRetriever(z, **settings)
-    retriever._lists = {"dense": dense, "bm25": bm25}  # type: ignore[dict-item]
+    retriever._lists = {"dense": dense, "bm25": bm25}
     return retriever
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import ceil
 from types import SimpleNamespace
 
@@ -92,6 +93,13 @@ def test_a_start_that_the_question_names_goes_first() -> None:
     assert paths_of(found, [0.9] * 5, [1.0, 1.0, 0.0, 0.0, 0.0], [4]) == {4: [(1, 4)]}
 
 
+def test_a_step_has_its_price() -> None:
+    """Start 0 (0.5) names the passage: -ln 0.5 + 0.7. Start 1 (0.9) does by way of 2 (1.0): -ln 0.9 + 1.4: more."""
+    found = graph_of([0, 0, 1], 1, [(1, 2, FACT), (3, 0, MENTION), (3, 2, MENTION)])
+    assert paths_of(found, [0.5, 0.9, 1.0, 0.9], [1.0] * 4, [3]) == {3: [(0, 3)]}
+    assert paths_of(found, [0.4, 0.9, 1.0, 0.9], [1.0] * 4, [3]) == {3: [(1, 2), (2, 3)]}
+
+
 def test_a09_in_a_triangle_the_short_way_is_the_path() -> None:
     """0 – 1 – 2 – 0: from 0 to 2 it is one step, and 0 → 1 → 2 is no path of one step."""
     triangle = graph_of([0, 1, 1], 0, [(0, 1, FACT), (1, 2, FACT), (2, 0, FACT)])
@@ -103,7 +111,7 @@ def test_probabilities_of_nothing_stay_finite() -> None:
 
 
 def test_prune_by_hand() -> None:
-    """A third of three entities and of three passages, a quarter of four fact edges; the mention of a kept pair stays."""
+    """A third of three entities, of three passages and of four fact edges; the mention of a kept pair stays."""
     node = np.array([0.9, 0.1, 0.2, 0.8, 0.1, 0.2])
     edge = np.where(CHAIN.edge_kind < 2, 0.1, 1.0)
     is_fact = CHAIN.edge_kind < 2
@@ -160,7 +168,7 @@ def test_what_is_kept_holds_together(
         assert stops[-1] == goal
         assert found.hop[stops[0]] == 0
         assert stops[0] < n_e
-        assert all(target[a] == source[b] for a, b in zip(path, path[1:], strict=False))
+        assert all(target[a] == source[b] for a, b in pairwise(path))
         assert len(set(stops)) == len(stops)
     assert paths == evidence_paths(found, node, edge, overlap, targets)
 

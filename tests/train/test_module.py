@@ -136,7 +136,7 @@ def test_dropout_depends_on_the_seed_and_the_step_only() -> None:
 def test_what_a_step_logs() -> None:
     trainer = fit(module(), 1)
     logged = trainer.callback_metrics
-    assert set(logged) == {"train/loss", "train/gold_rate", "train/lr", "train/grad_norm"}
+    assert set(logged) == {"train/loss", "train/gold_rate", "train/lr", "train/grad_norm", "step"}
     assert float(logged["train/gold_rate"]) == 0.25
     assert float(logged["train/grad_norm"]) > 0
     assert float(logged["train/lr"]) == pytest.approx(2e-3 / 25)  # one cycle begins at a 25th of its peak

@@ -75,8 +75,8 @@ def test_the_log_has_the_steps_and_the_validations(unbroken: TrainResult) -> Non
     for name in ("train/loss", "train/gold_rate", "train/grad_norm", "train/lr", "val/mills/recall@2", "val/monitor"):
         assert name in names
     table = [dict(zip(names, row.split(","), strict=True)) for row in rows]
-    assert [row["step"] for row in table if row["train/loss"]] == ["0", "1", "2", "3", "4", "5"]
-    assert [row["step"] for row in table if row["val/monitor"]] == ["1", "3", "5"]
+    assert [row["step"] for row in table if row["train/loss"]] == ["1", "2", "3", "4", "5", "6"]
+    assert [row["step"] for row in table if row["val/monitor"]] == ["2", "4", "6"]
 
 
 def test_a_checkpoint_opens_with_the_defaults_of_torch(unbroken: TrainResult) -> None:
@@ -89,8 +89,8 @@ def test_a_checkpoint_opens_with_the_defaults_of_torch(unbroken: TrainResult) ->
 def test_the_last_step_is_validated_where_the_stretches_do_not_fit(make_settings: Settings) -> None:
     run = train(make_settings(trainer=TrainerSettings(max_steps=5, val_every=3, log_every=1)))
     lines = (run.checkpoint.parent / "log" / "metrics.csv").read_text(encoding="utf-8").splitlines()
-    at = lines[0].split(",").index("val/monitor")
-    assert [line.split(",")[1] for line in lines[1:] if line.split(",")[at]] == ["2", "4"]
+    step, figure = (lines[0].split(",").index(name) for name in ("step", "val/monitor"))
+    assert [line.split(",")[step] for line in lines[1:] if line.split(",")[figure]] == ["3", "5"]
 
 
 # --- the same again
@@ -115,14 +115,16 @@ def test_a_run_leaves_threads_and_determinism_as_they_were(make_settings: Settin
 # --- resume
 
 
-@pytest.mark.parametrize("at", [3, 4])
+@pytest.mark.parametrize(("at", "val_every"), [(3, 2), (4, 2), (4, 4), (5, 4), (2, 1)])
 def test_a_resumed_run_gives_the_weights_of_an_unbroken_one(
-    make_settings: Settings, unbroken: TrainResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+    make_settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int, val_every: int
 ) -> None:
-    last = broken_off(make_settings(output=str(tmp_path / "broken")), monkeypatch, at)
+    loop = TrainerSettings(max_steps=6, val_every=val_every, log_every=1)
+    unbroken = train(make_settings(trainer=loop))
+    last = broken_off(make_settings(output=str(tmp_path / "broken"), trainer=loop), monkeypatch, at)
     odd = last.with_name("step=2 #1.ckpt")
     last.rename(odd)
-    resumed = train(make_settings(output=str(tmp_path / "resumed"), resume=str(odd)))
+    resumed = train(make_settings(output=str(tmp_path / "resumed"), resume=str(odd), trainer=loop))
     whole, again = (torch.load(run.last, weights_only=True)["state_dict"] for run in (unbroken, resumed))
     assert all(torch.equal(whole[name], again[name]) for name in whole)
     assert (resumed.weights_hash, resumed.step) == (unbroken.weights_hash, unbroken.step)
@@ -137,6 +139,19 @@ def test_the_best_of_the_first_part_is_kept(
     torch.save(state, last)
     resumed = train(make_settings(output=str(tmp_path / "resumed"), resume=str(last)))
     assert (resumed.score, resumed.step) == (2.0, 2)
+
+
+def test_a_run_resumed_in_its_own_folder_keeps_the_first_log(
+    make_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = broken_off(make_settings(), monkeypatch, 3)
+    log = last.parent / "log" / "metrics.csv"
+    before = log.read_bytes()
+    train(make_settings(resume=str(last)))
+    assert log.read_bytes() == before
+    rows = (last.parent / "log-2" / "metrics.csv").read_text(encoding="utf-8").splitlines()
+    step = rows[0].split(",").index("step")
+    assert [row.split(",")[step] for row in rows[1:]] == ["3", "4", "4", "5", "6", "6"]
 
 
 def test_a_finished_run_is_only_exported_again(make_settings: Settings, unbroken: TrainResult, tmp_path: Path) -> None:
