@@ -100,8 +100,8 @@ class PathStep:
 
     Attributes:
         source: Name of the node that the step leaves.
-        kind: ``fact``, ``inverse fact`` (from its tail to its head), ``synonym``, ``mention``, or ``subject`` (the passage is about
-            the entity).
+        kind: ``fact``, ``inverse fact`` (from its tail to its head), ``synonym``, ``mention``, or ``subject`` (the
+            passage is about the entity).
         text: What a reader sees on the arrow (the sentence of a fact; empty for the others).
         target: Name of the node that the step reaches.
         passage_id: The passage that states it (empty for a synonym).

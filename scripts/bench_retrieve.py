@@ -1,6 +1,6 @@
 """Where the time of a question goes: milliseconds a stage over an index, median and 95th percentile.
 
-    python scripts/bench_retrieve.py INDEX queries.jsonl [--checkpoint FOLDER] [--limit 200]
+python scripts/bench_retrieve.py INDEX queries.jsonl [--checkpoint FOLDER] [--limit 200]
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def main() -> None:
     counts = retriever.index.manifest["counts"]
     print(f"{counts['entities']:,} entities, {counts['passages']:,} passages, {len(rows)} questions")
     for stage, seconds in stages.items():
-        print(f"{stage:>16}  median {1000 * np.median(seconds):6.2f} ms  p95 {1000 * np.percentile(seconds, 95):6.2f} ms")
+        print(
+            f"{stage:>16}  median {1000 * np.median(seconds):6.2f} ms  p95 {1000 * np.percentile(seconds, 95):6.2f} ms"
+        )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""The table of README and docs/results.md: strict recall of every retriever on question sets in BEIR layout, measured in one run.
+"""The table of docs/results.md: strict recall of every retriever on question sets in BEIR layout, in one run.
 
     python scripts/table.py --data FOLDER/2wiki FOLDER/hotpotqa --work runs [--checkpoint FOLDER]
 
-Indexes are built below ``--work`` where they are missing. Beside each retriever stands the ceiling: the share of gold documents
-among the candidates of the learnt one.
+Indexes are built below ``--work`` where they are missing. Beside the retrievers stands the ceiling: the share of
+gold documents among the candidates of the learnt one.
 """
 
 from __future__ import annotations
@@ -35,9 +35,7 @@ def main() -> None:
         dataset = load_dataset(folder)
         name = "-".join(folder.absolute().parts[-2:])
         index = open_or_build(dataset, given.work / "index" / name, given.work / "cache.sqlite")
-        retrievers = {
-            n: open_retriever(index, {"name": n}, given.checkpoint if n == "gfm" else None) for n in NAMES
-        }
+        retrievers = {n: open_retriever(index, {"name": n}, given.checkpoint if n == "gfm" else None) for n in NAMES}
         figures = compare(dataset, retrievers)
         for n, found in figures.items():
             run = {query: best_documents(result, 20) for query, result in found.results.items()}

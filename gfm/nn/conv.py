@@ -10,8 +10,10 @@ from torch_geometric.nn import MessagePassing
 
 
 class _SegmentMax(torch.autograd.Function):
-    """Maximum over the edges of each target. The backward pass is a gather, several times faster on a CPU than that of
-    `scatter_reduce`; equal maxima share the gradient of their target in full.
+    """Maximum over the edges of each target.
+
+    The backward pass is a gather, several times faster on a CPU than that of `scatter_reduce`. Of equal maxima, each gets
+    the gradient of their target in full.
     """
 
     @staticmethod
@@ -34,10 +36,10 @@ class GatedConv(MessagePassing):
     r"""One round.
 
     .. math::
-        m_{ij} &= W_s h_i \odot \sigma_e(W_e e_{ij}) \\
-        h_j' &= \mathrm{LN}\bigl(h_j + \mathrm{MLP}[h_j, h_j^0, \tfrac{1}{\sqrt{d_j}} \sum_i m_{ij}, \max_i m_{ij}]\bigr)
+        m_{ij} &= W_s h_i \odot W_e e_{ij} \\
+        h_j' &= \mathrm{LN}(h_j + \mathrm{MLP}[h_j, h_j^0, \tfrac{1}{\sqrt{d_j}} \sum_i m_{ij}, \max_i m_{ij}])
 
-    where :math:`\sigma_e` is the identity. Multiplying the sender by a linear map of the edge follows DistMult messages
+    Multiplying the sender by a linear map of the edge follows DistMult messages
     (Yang et al., 2015; NBFNet, Zhu et al., 2021); sum and maximum side by side follow PNA (Corso et al., 2020).
 
     Args:
@@ -66,14 +68,16 @@ class GatedConv(MessagePassing):
         )  # (n, 2 * width)
         total, most = gathered.chunk(2, dim=1)
         mixed = torch.cat([state, initial, total / degree.sqrt(), most], dim=1)  # (n, 4 * width)
-        return self.norm(state + self.update_net(mixed))
+        updated: Tensor = self.norm(state + self.update_net(mixed))
+        return updated
 
     def message(self, x_j: Tensor, gate: Tensor) -> Tensor:
         """(e, width)."""
         return x_j * gate
 
-    def aggregate(self, inputs: Tensor, index: Tensor, dim_size: int | None = None, **_: Any) -> Tensor:  # type: ignore[override]
+    def aggregate(self, inputs: Tensor, index: Tensor, dim_size: int | None = None, **_: Any) -> Tensor:
         """(e, width) to (n, 2 * width): sum beside maximum; zeros where no edge arrives."""
         size = int(dim_size or 0)
         total = inputs.new_zeros(size, inputs.shape[1]).index_add(0, index, inputs)
-        return torch.cat([total, _SegmentMax.apply(inputs, index, size)], dim=1)
+        most = _SegmentMax.apply(inputs, index, size)  # type: ignore[no-untyped-call]
+        return torch.cat([total, most], dim=1)

@@ -1,4 +1,4 @@
-"""The network: query-relative inputs, a few rounds of message passing, one head a kind. A pure function of one `Data`."""
+"""The network: query-relative inputs, a few rounds of message passing, one head a kind; a pure function."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class GraphRetrieverModel(nn.Module):
         """Score every node and edge.
 
         Args:
-            data: node_input (n, a), edge_input (e, b), edge_kind (e,), edge_index (2, e) sorted by target, node_kind (n,)
-                with 1 for passages.
+            data: node_input (n, a), edge_input (e, b), edge_kind (e,), edge_index (2, e) sorted by target, and
+                node_kind (n,) with 1 for passages.
         """
         initial = self.node_net(data.node_input)  # (n, width)
         edge_state = self.edge_mix(self.kind(data.edge_kind) + self.edge_net(data.edge_input))  # (e, edge_width)
@@ -84,7 +84,9 @@ class GraphRetrieverModel(nn.Module):
         for kind, head in enumerate((self.entity_head, self.passage_head)):
             rows = (data.node_kind == kind).nonzero()[:, 0]
             node = node.index_put((rows,), head(both.index_select(0, rows))[:, 0])
-        ends = self.fact_source(state).index_select(0, source) + self.fact_target(state).index_select(0, target)  # (e, width)
+        ends = self.fact_source(state).index_select(0, source) + self.fact_target(state).index_select(
+            0, target
+        )  # (e, width)
         return Scores(node, self.fact_head(ends + self.fact_edge(edge_state))[:, 0])
 
 

@@ -52,7 +52,9 @@ class CandidateSettings:
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be meant."""
         for name in self.__slots__:
-            least = 0 if name in {"hops", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"} else 1
+            least = (
+                0 if name in {"hops", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"} else 1
+            )
             if getattr(self, name) < least:
                 raise GfmError(f"candidates.{name}: expected {least} or more, found {getattr(self, name)}")
 
@@ -90,7 +92,8 @@ class Signals:
         wanted[facts] = True
         new = np.flatnonzero(wanted & np.isnan(known))
         known[new] = index.fact_vectors.cosine(new, self.vector)
-        return known[facts]
+        found: np.ndarray = known[facts]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +133,10 @@ class CandidateBuilder:
         self.degree = np.diff(graph.node_ptr)
         self.log_degree = np.log(2.0 + self.degree).astype(np.float32)
         # Fact of each edge, -1 for the others; edges among entities only.
-        self._fact = np.where(graph.edge_triple >= 0, graph.triple_fact[graph.edge_triple], -1) if graph.num_triples else (
-            np.full(graph.num_edges, -1)
+        self._fact = (
+            np.where(graph.edge_triple >= 0, graph.triple_fact[graph.edge_triple], -1)
+            if graph.num_triples
+            else (np.full(graph.num_edges, -1))
         )
         self._between_entities = np.isin(graph.edge_kind, (FACT, INVERSE_FACT, SYNONYM))
 
@@ -154,8 +159,8 @@ class CandidateBuilder:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Restart distribution: ends of the nearest facts by cosine / document frequency, passages weakly by cosine.
 
-        Source: HippoRAG 2 (Gutiérrez et al., 2025) without its LLM filter: an entity's weight is the mean over its facts,
-        a passage's 0.05 times its cosine scaled to [0, 1].
+        Source: HippoRAG 2 (Gutiérrez et al., 2025) without its LLM filter: an entity's weight is the mean over its
+        facts, a passage's 0.05 times its cosine scaled to [0, 1].
         """
         graph = self.graph
         triples, owner = expand(graph.fact_triple_ptr, facts)
@@ -251,7 +256,9 @@ class CandidateBuilder:
         by_rank = by_rank[np.lexsort((by_rank, -signals.pagerank[graph.num_entities + by_rank]))[: s.pagerank_passages]]
         by_word = top(signals.bm25, s.bm25_passages)
         by_word = by_word[signals.bm25[by_word] > 0]
-        first = np.unique(np.concatenate([by_rank, by_word, signals.near_passages[: s.dense_passages]]))[: s.max_passages]
+        first = np.unique(np.concatenate([by_rank, by_word, signals.near_passages[: s.dense_passages]]))[
+            : s.max_passages
+        ]
         room = s.max_passages - len(first)
         if room <= 0:
             return first
@@ -261,7 +268,10 @@ class CandidateBuilder:
         return np.sort(np.concatenate([first, passages[np.lexsort((passages, -prior))[:room]]]))
 
     def _prior(self, entities: np.ndarray, signals: Signals) -> tuple[np.ndarray, np.ndarray]:
-        """Passages that mention the entities, with cosine + 0.5 · best near fact + 0.3 · log(1 + Σ 1 / log(2 + degree))."""
+        """Passages that mention the entities, and their prior.
+
+        The prior is cosine + 0.5 · best near fact + 0.3 · log(1 + Σ 1 / log(2 + degree)) over the entities.
+        """
         graph, s = self.graph, self.settings
         small = entities[self.degree[entities] <= s.max_fanout]
         edges, owner = expand(graph.node_ptr, small)

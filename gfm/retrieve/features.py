@@ -21,7 +21,7 @@ NODE_INPUTS = (
     "fact_rest_z",
     "bm25",  # of a passage, share of the best score in the index
     "bm25_z",
-    "overlap",  # idf-weighted share of a name's tokens that stand in the question, of the question's tokens in a passage
+    "overlap",  # idf-weighted share of a name's tokens that the question holds, of the question's that a passage holds
     "pagerank_z",  # log mass, standardised
     "passage",  # kind of node
     "hop_0",
@@ -47,9 +47,9 @@ def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates) -> 
     """The network's input for one question.
 
     Returns:
-        `Data` with node_input float32[n, len(NODE_INPUTS)], edge_input float32[e, len(EDGE_INPUTS)], edge_kind int64[e],
-        edge_index int64[2, e] sorted by target, node_kind int64[n], node_index int64[n] (entity or passage number),
-        edge_triple int64[e].
+        `Data` with node_input float32[n, len(NODE_INPUTS)], edge_input float32[e, len(EDGE_INPUTS)],
+        edge_kind int64[e], edge_index int64[2, e] sorted by target, node_kind int64[n], node_index int64[n] (entity or
+        passage number), edge_triple int64[e].
     """
     overlap = _name_overlap(builder, signals, found.entities)
     probes = np.stack([signals.vector, _rest(builder, signals, found.entities, overlap)])  # (2, D)
@@ -74,7 +74,9 @@ def standardise(values: np.ndarray) -> np.ndarray:
         return values
     spread = values.std(axis=0)
     centred = values - values.mean(axis=0)
-    return np.clip(np.where(spread < _EPSILON, 0.0, centred / np.maximum(spread, _EPSILON)), -6.0, 6.0).astype(np.float32)
+    return np.clip(np.where(spread < _EPSILON, 0.0, centred / np.maximum(spread, _EPSILON)), -6.0, 6.0).astype(
+        np.float32
+    )
 
 
 def _name_overlap(builder: CandidateBuilder, signals: Signals, entities: np.ndarray) -> np.ndarray:
@@ -91,8 +93,8 @@ def _name_overlap(builder: CandidateBuilder, signals: Signals, entities: np.ndar
 def _rest(builder: CandidateBuilder, signals: Signals, entities: np.ndarray, overlap: np.ndarray) -> np.ndarray:
     """The question's vector with the names in it projected out, float32[D], unit norm.
 
-    A question says whom it is about and what it asks of them; with the names taken out, facts about anybody that state what
-    is asked come near, also those about people it does not name. The names are the rarest that stand in it whole.
+    A question says whom it is about and what it asks of them; with the names taken out, facts about anybody that state
+    what is asked come near, also those about people it does not name. The names are the rarest that stand in it whole.
     """
     named = np.flatnonzero(overlap >= _NAMED)
     if not len(named):
@@ -125,7 +127,12 @@ def _edge_inputs(builder: CandidateBuilder, found: Candidates, probes: np.ndarra
 
 
 def _mention_inputs(
-    builder: CandidateBuilder, found: Candidates, forward: np.ndarray, fact: np.ndarray, edges: np.ndarray, mention: np.ndarray
+    builder: CandidateBuilder,
+    found: Candidates,
+    forward: np.ndarray,
+    fact: np.ndarray,
+    edges: np.ndarray,
+    mention: np.ndarray,
 ) -> np.ndarray:
     """Best similarities of the facts that join an entity within a passage, for each mention edge, float32[m, 4]."""
     graph, n_e, n = builder.graph, len(found.entities), len(found.hop)
