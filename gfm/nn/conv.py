@@ -12,8 +12,8 @@ from torch_geometric.nn import MessagePassing
 class _SegmentMax(torch.autograd.Function):
     """Maximum over the edges of each target.
 
-    The backward pass is a gather, several times faster on a CPU than that of `scatter_reduce`. Of equal maxima, each gets
-    the gradient of their target in full.
+    The backward pass is a gather, several times faster on a CPU than that of `scatter_reduce`. Each of equal maxima
+    gets the gradient of their target in full.
     """
 
     @staticmethod

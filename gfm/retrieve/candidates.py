@@ -55,8 +55,9 @@ class CandidateSettings:
             least = (
                 0 if name in {"hops", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"} else 1
             )
-            if getattr(self, name) < least:
-                raise GfmError(f"candidates.{name}: expected {least} or more, found {getattr(self, name)}")
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise GfmError(f"candidates.{name}: expected {least} or more, found {value!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,8 +188,7 @@ class CandidateBuilder:
         triples, _ = expand(graph.fact_triple_ptr, signals.near_facts[: s.facts])
         ends = np.stack([graph.triple_head[triples], graph.triple_tail[triples]], axis=1).ravel()
         everything = np.concatenate([signals.seeds, ends]).astype(np.int64)
-        _, first = np.unique(everything, return_index=True)
-        return everything[np.sort(first)][: s.max_start]
+        return distinct(everything, min(s.max_start, s.max_entities))
 
     def _grow(self, start: np.ndarray, signals: Signals, hop: dict[int, np.ndarray]) -> tuple[np.ndarray, int]:
         """Beam search outwards; fills ``hop`` with the new entities of each hop."""
@@ -256,9 +256,8 @@ class CandidateBuilder:
         by_rank = by_rank[np.lexsort((by_rank, -signals.pagerank[graph.num_entities + by_rank]))[: s.pagerank_passages]]
         by_word = top(signals.bm25, s.bm25_passages)
         by_word = by_word[signals.bm25[by_word] > 0]
-        first = np.unique(np.concatenate([by_rank, by_word, signals.near_passages[: s.dense_passages]]))[
-            : s.max_passages
-        ]
+        near = signals.near_passages[: s.dense_passages]
+        first = np.sort(distinct(np.concatenate([near, by_rank, by_word]), s.max_passages))
         room = s.max_passages - len(first)
         if room <= 0:
             return first
@@ -287,6 +286,16 @@ class CandidateBuilder:
         np.maximum.at(best, graph.fact_passage[sources], np.maximum(signals.near_fact_cosine[fact], 0.0))
         return passages, cosine + 0.5 * best[passages] + 0.3 * np.log1p(support[passages])
 
+    def _among_hubs(self, hubs: np.ndarray) -> np.ndarray:
+        """Edges whose both ends are hubs, looked up in the sorted row of each."""
+        graph, found = self.graph, [np.zeros(0, dtype=np.int64)]
+        for hub in hubs:
+            start, end = graph.node_ptr[hub], graph.node_ptr[hub + 1]
+            low = np.searchsorted(graph.edge_index[1, start:end], hubs, side="left")
+            high = np.searchsorted(graph.edge_index[1, start:end], hubs, side="right")
+            found += [np.arange(a, b) + start for a, b in zip(low, high, strict=True) if b > a]
+        return np.concatenate(found)
+
     def _induce(
         self, entities: np.ndarray, passages: np.ndarray, hop: dict[int, np.ndarray], num_start: int, hubs: int
     ) -> Candidates:
@@ -306,6 +315,10 @@ class CandidateBuilder:
         edge = np.concatenate([edge, edge[back]])
         source, target = np.concatenate([source, target[back]]), np.concatenate([target, source[back]])
         kind = np.concatenate([kind, MIRROR[kind[back]]])
+        among = self._among_hubs(nodes[is_hub])
+        edge, kind = np.concatenate([edge, among]), np.concatenate([kind, graph.edge_kind[among]])
+        source = np.concatenate([source, local[graph.edge_index[0, among]] - 1])
+        target = np.concatenate([target, local[graph.edge_index[1, among]] - 1])
         order = np.argsort(target.astype(np.int64) * len(nodes) + source, kind="stable")
         labels = np.full(graph.num_entities, NO_HOP, dtype=np.int8)
         for step, found in hop.items():
@@ -320,6 +333,12 @@ class CandidateBuilder:
             num_start=num_start,
             hubs=hubs,
         )
+
+
+def distinct(numbers: np.ndarray, limit: int) -> np.ndarray:
+    """The first ``limit`` distinct numbers, in the order of their first places."""
+    _, first = np.unique(numbers, return_index=True)
+    return numbers[np.sort(first)][:limit]
 
 
 def top(scores: np.ndarray, k: int) -> np.ndarray:
