@@ -39,7 +39,7 @@ class SpacyExtractor:
         if not {"parser", "senter", "sentencizer"} & set(self._nlp.pipe_names):
             self._nlp.add_pipe("sentencizer")
         meta = self._nlp.meta
-        self.settings = f"spacy-1:{meta['lang']}_{meta['name']}:{meta['version']}:{version('spacy')}"
+        self.settings = f"spacy-2:{meta['lang']}_{meta['name']}:{meta['version']}:{version('spacy')}"
 
     def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
         """One extraction a passage, in order.

@@ -129,7 +129,7 @@ def test_a_text_too_long_for_spacy_is_named(extractor: SpacyExtractor, monkeypat
 def test_settings_name_the_pipeline_and_the_versions(extractor: SpacyExtractor) -> None:
     import spacy
 
-    assert extractor.settings == f"spacy-1:{DEFAULT_PIPELINE}:3.8.0:{spacy.about.__version__}"
+    assert extractor.settings == f"spacy-2:{DEFAULT_PIPELINE}:3.8.0:{spacy.about.__version__}"
     assert extractor.cached is True
 
 
@@ -168,4 +168,4 @@ def test_another_pipeline_from_a_folder(tmp_path: Path) -> None:
     (found,) = chinese.extract([passage("李明创办了海港书店。海港书店位于临川。")])
     assert found.sentences == ((0, 10), (10, 19))
     assert found.mentions == found.predicates == ()
-    assert chinese.settings.startswith("spacy-1:zh_")
+    assert chinese.settings.startswith("spacy-2:zh_")
