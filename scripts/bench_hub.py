@@ -19,8 +19,9 @@ import numpy as np
 from gfm.graph.knowledge_graph import build_graph
 from gfm.index.lexical import Lexical, make_lexical
 from gfm.index.vectors import Vectors
-from gfm.retrieve.candidates import CandidateBuilder, Candidates, CandidateSettings
+from gfm.retrieve.candidates import CandidateBuilder, Candidates
 from gfm.retrieve.features import subgraph
+from gfm.retrieve.signals import CandidateSettings
 
 _LEAVES_A_PASSAGE = 50
 # The hub is the only start, so that nothing but the walk can find the answer.
@@ -47,6 +48,7 @@ def star(leaves: int, dim: int = 64) -> Star:
     passage = source[-1][0] + 1
     mentions = [(p, hub) for p in range(passage)] + [(p[0], i + 1) for i, p in enumerate(source)]
     mentions += [(passage, leaf), (passage, answer)]
+    subjects = np.full(passage + 1, -1, dtype=np.int64)
     graph = build_graph(
         num_entities=leaves + 2,
         num_passages=passage + 1,
@@ -54,7 +56,7 @@ def star(leaves: int, dim: int = 64) -> Star:
         triple_weight=np.ones(len(triples)),
         fact_passages=[*source, (passage,)],
         mentions=np.array(mentions),
-        subjects=np.full(passage + 1, -1),
+        subjects=subjects,
         synonyms=np.zeros((0, 2), dtype=np.int64),
         synonym_weight=np.zeros(0),
     )
@@ -66,6 +68,7 @@ def star(leaves: int, dim: int = 64) -> Star:
     vocabulary, arrays = make_lexical([f"passage {i}" for i in range(passage + 1)], names)
     index = SimpleNamespace(
         graph=graph,
+        subjects=subjects,
         lexical=Lexical(vocabulary, arrays, passage + 1),
         entity_vectors=Vectors(entities),
         fact_vectors=Vectors(facts),

@@ -7,7 +7,8 @@ import torch
 from torch_geometric.data import Data
 
 from gfm.graph.knowledge_graph import FACT, SYNONYM, expand
-from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates, Signals
+from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates
+from gfm.retrieve.signals import Signals
 
 ENTITY, PASSAGE = 0, 1
 NODE_INPUTS = (
@@ -15,10 +16,14 @@ NODE_INPUTS = (
     "cosine_z",  # standardised among the candidates of the node's kind
     "rest",  # cosine with the rest of the question: what is left of it when the names that stand in it are taken out
     "rest_z",
-    "fact_cosine",  # best candidate fact at the node
+    "fact_cosine",  # best fact of a passage, best candidate fact at an entity
     "fact_cosine_z",
     "fact_rest",
     "fact_rest_z",
+    "cosine_gap",  # of a passage, to the best candidate on the same subject: 0 for the best one, else below
+    "rest_gap",
+    "fact_cosine_gap",
+    "fact_rest_gap",
     "bm25",  # of a passage, share of the best score in the index
     "bm25_z",
     "overlap",  # idf-weighted share of a name's tokens that the question holds, of the question's that a passage holds
@@ -29,7 +34,7 @@ NODE_INPUTS = (
     "hop_2",
     "no_hop",
     "log_degree",
-    "inverse_sqrt_df",
+    "inverse_sqrt_df",  # passages that mention an entity, passages on the subject of a passage
 )
 EDGE_INPUTS = (
     "fact_cosine",  # of a fact edge; of a mention, the best candidate fact of the passage that has the entity as an end
@@ -48,20 +53,21 @@ def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates) -> 
 
     Returns:
         `Data` with node_input float32[n, len(NODE_INPUTS)], edge_input float32[e, len(EDGE_INPUTS)],
-        edge_kind int64[e], edge_index int64[2, e] sorted by target, node_kind int64[n], node_index int64[n] (entity or
+        edge_kind int64[e], edge_index int64[2, e] sorted by target, node_kind int64[n], node_number int64[n] (entity or
         passage number), edge_triple int64[e].
     """
     overlap = _name_overlap(builder, signals, found.entities)
     probes = np.stack([signals.vector, _rest(builder, signals, found.entities, overlap)])  # (2, D)
-    edges = _edge_inputs(builder, found, probes)
-    nodes = _node_inputs(builder, signals, found, probes, overlap, edges)
+    facts = _FactValues(builder, found, probes)
+    edges = _edge_inputs(builder, found, facts)
+    nodes = _node_inputs(builder, signals, found, probes, overlap, facts)
     data = Data(
         node_input=torch.from_numpy(nodes),
         edge_input=torch.from_numpy(edges),
         edge_kind=torch.from_numpy(found.edge_kind.astype(np.int64)),
         edge_index=torch.from_numpy(found.edge_index.astype(np.int64)),
         node_kind=torch.from_numpy((np.arange(len(nodes)) >= len(found.entities)).astype(np.int64)),
-        node_index=torch.from_numpy(np.concatenate([found.entities, found.passages])),
+        node_number=torch.from_numpy(np.concatenate([found.entities, found.passages])),
         edge_triple=torch.from_numpy(builder.graph.edge_triple[found.edge].astype(np.int64)),
     )
     data.num_nodes = len(nodes)
@@ -107,22 +113,38 @@ def _rest(builder: CandidateBuilder, signals: Signals, entities: np.ndarray, ove
     return signals.vector if norm < 0.1 else (rest / norm).astype(np.float32)
 
 
-def _edge_inputs(builder: CandidateBuilder, found: Candidates, probes: np.ndarray) -> np.ndarray:
+class _FactValues:
+    """Similarities of every fact of the subgraph with the question and with its rest.
+
+    Attributes:
+        edge_fact: int64[e], the fact of each edge, -1 for others.
+        passage_fact: int64[·], facts of the candidate passages; ``passage_owner`` says whose, in local passage numbers.
+        value: float32[F, 4]: cosine, its z-score, cosine with the rest, its z-score; only rows of these facts are set.
+    """
+
+    def __init__(self, builder: CandidateBuilder, found: Candidates, probes: np.ndarray):
+        self.edge_fact = builder.edge_fact[found.edge]
+        positions, self.passage_owner = expand(builder.passage_fact_ptr, found.passages)
+        self.passage_fact = builder.passage_fact[positions]
+        wanted = np.zeros(builder.graph.num_facts, dtype=bool)
+        wanted[self.passage_fact] = True
+        wanted[self.edge_fact[self.edge_fact >= 0]] = True
+        facts = np.flatnonzero(wanted)
+        cosine = builder.index.fact_vectors.cosines(facts, probes)  # (facts, 2)
+        self.value = np.zeros((builder.graph.num_facts, 4), dtype=np.float32)
+        self.value[facts] = np.concatenate([cosine, standardise(cosine)], axis=1)[:, [0, 2, 1, 3]]
+
+
+def _edge_inputs(builder: CandidateBuilder, found: Candidates, facts: _FactValues) -> np.ndarray:
     """float32[e, 5]; similarities are 0 for synonyms, and for mentions that no candidate fact backs."""
-    graph = builder.graph
-    triple = graph.edge_triple[found.edge]
-    is_fact = triple >= 0
-    fact = graph.triple_fact[triple[is_fact]]
-    facts, group = np.unique(fact, return_inverse=True)
-    cosine = builder.index.fact_vectors.cosines(facts, probes)  # (distinct facts, 2)
-    values = np.concatenate([cosine, standardise(cosine)], axis=1)[:, [0, 2, 1, 3]]
-    out = np.zeros((len(triple), len(EDGE_INPUTS)), dtype=np.float32)
-    out[is_fact, :4] = values[group]
-    out[:, 4] = graph.edge_weight[found.edge]
+    is_fact = facts.edge_fact >= 0
+    out = np.zeros((len(is_fact), len(EDGE_INPUTS)), dtype=np.float32)
+    out[is_fact, :4] = facts.value[facts.edge_fact[is_fact]]
+    out[:, 4] = builder.graph.edge_weight[found.edge]
     forward = np.flatnonzero(found.edge_kind == FACT)
     mention = np.flatnonzero(~is_fact & (found.edge_kind != SYNONYM))
     if len(forward) and len(mention):
-        out[mention, :4] = _mention_inputs(builder, found, forward, graph.triple_fact[triple[forward]], out, mention)
+        out[mention, :4] = _mention_inputs(builder, found, forward, facts.edge_fact[forward], out, mention)
     return out
 
 
@@ -159,28 +181,27 @@ def _node_inputs(
     found: Candidates,
     probes: np.ndarray,
     overlap: np.ndarray,
-    edges: np.ndarray,
+    facts: _FactValues,
 ) -> np.ndarray:
-    """float32[n, 19]."""
+    """float32[n, 23]."""
     graph, index = builder.graph, builder.index
     n_e, n = len(found.entities), len(found.hop)
     entity, passage = slice(0, n_e), slice(n_e, n)
     nodes = np.concatenate([found.entities, found.passages + graph.num_entities])
     out = np.zeros((n, len(NODE_INPUTS)), dtype=np.float32)
     column = {name: i for i, name in enumerate(NODE_INPUTS)}
-    fact = np.zeros((n, 2), dtype=np.float32)
-    np.maximum.at(fact, found.edge_index[1], edges[:, [0, 2]])
+    best = _best_facts(found, facts)
     mass = np.log(signals.pagerank[nodes] + 1e-7)[:, None]
     for part, vectors, numbers in (
         (entity, index.entity_vectors, found.entities),
         (passage, index.passage_vectors, found.passages),
     ):
-        cosine = vectors.cosines(numbers, probes)  # (·, 2)
-        raw = np.concatenate([cosine, fact[part], mass[part]], axis=1)  # (·, 5)
+        raw = np.concatenate([vectors.cosines(numbers, probes), best[part], mass[part]], axis=1)  # (·, 5)
         z = standardise(raw)
-        out[part, 0:4] = np.stack([raw[:, 0], z[:, 0], raw[:, 1], z[:, 1]], axis=1)
-        out[part, 4:8] = np.stack([raw[:, 2], z[:, 2], raw[:, 3], z[:, 3]], axis=1)
+        out[part, 0:8:2], out[part, 1:8:2] = raw[:, :4], z[:, :4]
         out[part, column["pagerank_z"]] = z[:, 4]
+    subject = index.subjects[found.passages]
+    out[passage, 8:12] = _gaps(subject, out[passage, 0:8:2])
     bm25 = signals.bm25[found.passages]
     out[passage, column["bm25"]] = bm25 / max(float(signals.bm25.max(initial=0.0)), _EPSILON)
     out[passage, column["bm25_z"]] = standardise(bm25)
@@ -190,5 +211,29 @@ def _node_inputs(
     for hop, name in ((0, "hop_0"), (1, "hop_1"), (2, "hop_2"), (NO_HOP, "no_hop")):
         out[:, column[name]] = found.hop == hop
     out[:, column["log_degree"]] = builder.log_degree[nodes] / 10.0
-    out[entity, column["inverse_sqrt_df"]] = 1.0 / np.sqrt(np.maximum(graph.entity_df[found.entities], 1))
+    df = np.concatenate([graph.entity_df[found.entities], np.where(subject < 0, 1, builder.subject_count[subject + 1])])
+    out[:, column["inverse_sqrt_df"]] = 1.0 / np.sqrt(np.maximum(df, 1))
     return out
+
+
+def _best_facts(found: Candidates, facts: _FactValues) -> np.ndarray:
+    """Best similarities of a fact at each node, float32[n, 2]: a passage's own facts, an entity's edges; 0 without."""
+    n_e, n = len(found.entities), len(found.hop)
+    is_fact = facts.edge_fact >= 0
+    node = np.concatenate([found.edge_index[1, is_fact], n_e + facts.passage_owner])
+    value = facts.value[np.concatenate([facts.edge_fact[is_fact], facts.passage_fact])][:, [0, 2]]
+    best = np.full((n, 2), -np.inf, dtype=np.float32)
+    np.maximum.at(best, node, value)
+    return np.where(np.isfinite(best), best, 0.0)
+
+
+def _gaps(subject: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """How far each passage is below the best on its subject, float32[p, 4], 0 or less.
+
+    Many passages may be about one subject; the links through it speak for all of them alike, this for the right one.
+    """
+    alone = subject < 0
+    group = np.unique(np.where(alone, -1 - np.arange(len(subject)), subject), return_inverse=True)[1]
+    best = np.full((len(subject), values.shape[1]), -np.inf, dtype=np.float32)
+    np.maximum.at(best, group, values)
+    return values - best[group]

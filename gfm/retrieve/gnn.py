@@ -15,9 +15,10 @@ from gfm.index.index import GraphIndex
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
 from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector
-from gfm.retrieve.candidates import CandidateBuilder, Candidates, CandidateSettings, Signals
+from gfm.retrieve.candidates import CandidateBuilder, Candidates
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, subgraph
 from gfm.retrieve.prune import Kept, evidence_paths, prune
+from gfm.retrieve.signals import CandidateSettings, Signals
 from gfm.types import Entity, GfmError, Hit, PathStep, Query, Retrieval, Triple
 
 _LOG = logging.getLogger(__name__)
@@ -115,10 +116,9 @@ class GNNRetriever:
         else:
             ids, scores = found.passages, node[n_e:]
         hits = passage_hits(self.index, ids, scores, top_k)
-        edge = np.where(is_fact, edge, 1.0)
         number = {self.index.passage_ids[int(p)]: n_e + i for i, p in enumerate(found.passages)}
         tops = np.array([] if fallback else [number[h.item.id] for h in hits], dtype=np.int64)
-        paths = evidence_paths(found, node, edge, overlap, tops)
+        paths = evidence_paths(found, node, edge, is_fact, overlap, tops)
         whole = sorted({e for path in paths.values() for e in path})
         kept = prune(found, node, edge, is_fact, self.keep, whole)
         return Retrieval(

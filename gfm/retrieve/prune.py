@@ -8,8 +8,10 @@ import numpy as np
 
 from gfm.retrieve.candidates import Candidates
 
-_UNNAMED_SEED = 3.0  # cost of starting from an entity that the question does not name
+_UNNAMED_START = 10.0  # cost of starting from an entity of which the question names nothing: the last resort
+_MOST_START = 2.0  # cost, at most, of a start for its own score: what a question names need not be what it asks for
 _STEP = 0.7  # cost of a step, so that a shorter path wins among equals
+_MOST_FACT = 1.0  # cost, at most, of a fact for its score beside the best one: a sentence says more than two mentions
 _FLOOR = 1e-4
 
 
@@ -25,19 +27,21 @@ def evidence_paths(
     found: Candidates,
     node_probability: np.ndarray,
     edge_probability: np.ndarray,
+    is_fact: np.ndarray,
     overlap: np.ndarray,
     targets: np.ndarray,
     max_steps: int = 4,
 ) -> dict[int, list[int]]:
     """Cheapest path from a start entity to each target node, as edge positions; at most ``max_steps`` steps.
 
-    A path costs -log of the probabilities of its nodes and facts, so it goes where the network saw evidence; a start
-    that the question names is preferred. Found by rounds of relaxation (Bellman and Ford) over all edges at once.
+    A path costs -log of the probabilities of its nodes, and of its facts beside the best one, so it goes where the
+    network saw evidence; a start that the question names is preferred. Found by rounds of relaxation (Bellman and Ford) over all edges at once.
 
     Args:
         found: The subgraph.
         node_probability: float[n].
-        edge_probability: float[e]; 1 for edges that are no facts.
+        edge_probability: float[e].
+        is_fact: bool[e]; other edges cost their step alone.
         overlap: float[n], share of a name that stands in the question.
         targets: int[·], local node numbers.
         max_steps: Longest path.
@@ -45,10 +49,12 @@ def evidence_paths(
     n_e = len(found.entities)
     node_cost = -np.log(np.maximum(node_probability, _FLOOR))
     source, target = found.edge_index
-    step = _STEP + node_cost[target] - np.log(np.maximum(edge_probability, _FLOOR))
+    beside = edge_probability / max(float(edge_probability[is_fact].max(initial=0.0)), _FLOOR)
+    fact_cost = np.where(is_fact, np.clip(-np.log(np.maximum(beside, _FLOOR)), 0.0, _MOST_FACT), 0.0)
+    step = _STEP + node_cost[target] + fact_cost
     cost = np.full(len(node_cost), np.inf)
     start = np.flatnonzero(found.hop[:n_e] == 0)
-    cost[start] = node_cost[start] + _UNNAMED_SEED * (1.0 - overlap[start])
+    cost[start] = np.minimum(node_cost[start], _MOST_START) + _UNNAMED_START * (1.0 - overlap[start])
     best = [cost]
     via = []
     for _ in range(max_steps):

@@ -19,7 +19,7 @@ from gfm import __version__
 from gfm.eval.beir import Dataset, load_dataset
 from gfm.index.index import GraphIndex
 from gfm.index.store import CURRENT, file_hash
-from gfm.retrieve.candidates import CandidateSettings
+from gfm.retrieve.signals import CandidateSettings
 from gfm.train.dataset import cached_subgraphs
 from gfm.train.settings import DataSettings, SetSettings, TrainSettings
 from gfm.types import GfmError, Query

@@ -16,15 +16,16 @@ from torch_geometric.data import Data
 
 from gfm.index.index import GraphIndex
 from gfm.progress import track
-from gfm.retrieve.candidates import CandidateBuilder, CandidateSettings
+from gfm.retrieve.candidates import CandidateBuilder
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, subgraph
+from gfm.retrieve.signals import CandidateSettings
 from gfm.train.labels import label
 from gfm.types import GfmError, Query
 
-_NODE_KEYS = ("node_input", "node_kind", "node_index", "y", "document")
+_NODE_KEYS = ("node_input", "node_kind", "node_number", "y", "document")
 _EDGE_KEYS = ("edge_input", "edge_kind", "edge_index", "edge_triple", "edge_y")
 # Raise when the meaning of an input or of a label changes: old files are then built anew.
-_VERSION = 2
+_VERSION = 3
 
 
 def make_subgraphs(

@@ -30,7 +30,7 @@ def label(data: Data, index: GraphIndex, gold_documents: Collection[str], metada
     """
     graph = index.graph
     is_passage = data.node_kind.numpy() == 1
-    number = data.node_index.numpy()
+    number = data.node_number.numpy()
     gold_passage = np.array([d in gold_documents for d in index.document_ids])
     y = np.zeros(len(number), dtype=np.int64)
     y[is_passage] = gold_passage[number[is_passage]]

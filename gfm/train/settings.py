@@ -10,8 +10,8 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from gfm.nn.model import ModelSettings
 from gfm.resources import demo_folder
-from gfm.retrieve.candidates import CandidateSettings
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS
+from gfm.retrieve.signals import CandidateSettings
 from gfm.types import GfmError
 
 S = TypeVar("S")

@@ -55,6 +55,7 @@ def _stub_index(
     names: Sequence[str],
     facts: Sequence[tuple[int, int, tuple[int, ...]]] = (),
     *,
+    lone_facts: Sequence[tuple[int, ...]] = (),
     passages: Sequence[str] = (),
     mentions: Sequence[tuple[int, int]] = (),
     subjects: dict[int, int] | None = None,
@@ -69,6 +70,7 @@ def _stub_index(
     Args:
         names: Of the entities.
         facts: (head, tail, source passages), one triple each.
+        lone_facts: Source passages of facts after those, which name no second entity and so have no triple.
         passages: Texts.
         mentions: (passage, entity).
         subjects: Passage → the entity that it is about, one of its mentions.
@@ -76,7 +78,7 @@ def _stub_index(
         entity_vectors: One row an entity; so for the others. Not given: the last axis for all.
         dim: Length of the vectors.
     """
-    about = np.full(len(passages), -1)
+    about = np.full(len(passages), -1, dtype=np.int64)
     for passage, entity in (subjects or {}).items():
         about[passage] = entity
     graph = build_graph(
@@ -84,7 +86,7 @@ def _stub_index(
         num_passages=len(passages),
         triples=np.array([(h, t, i) for i, (h, t, _) in enumerate(facts)], dtype=np.int64).reshape(-1, 3),
         triple_weight=np.ones(len(facts)),
-        fact_passages=[sources for _, _, sources in facts],
+        fact_passages=[*(sources for _, _, sources in facts), *lone_facts],
         mentions=np.array(sorted(mentions), dtype=np.int64).reshape(-1, 2),
         subjects=about,
         synonyms=np.array([(a, b) for a, b, _ in synonyms], dtype=np.int64).reshape(-1, 2),
@@ -93,9 +95,10 @@ def _stub_index(
     vocabulary, arrays = make_lexical(list(passages), list(names))
     return SimpleNamespace(
         graph=graph,
+        subjects=about,
         lexical=Lexical(vocabulary, arrays, len(passages)),
         entity_vectors=_rows(entity_vectors, len(names), dim),
-        fact_vectors=_rows(fact_vectors, len(facts), dim),
+        fact_vectors=_rows(fact_vectors, len(facts) + len(lone_facts), dim),
         passage_vectors=_rows(passage_vectors, len(passages), dim),
     )
 
@@ -120,15 +123,17 @@ def _random_index(seed: int, num_entities: int = 10, num_passages: int = 5, num_
     synonyms = sorted({(min(x), max(x)) for x in pairs(num_links // 4)})
     words = ["mill", "sea", "port", "jam", "year", "winter", "venn", "isk"]
     texts = [" ".join(rng.choice(words, 4)) for _ in range(num_passages)]
+    lone = [(int(p),) for p in rng.integers(0, num_passages, 4)] if num_passages else []
     return _stub_index(
         [" ".join(rng.choice(words, 2)) for _ in range(num_entities)],
         facts,
+        lone_facts=lone,
         passages=texts,
         mentions=sorted(mentions),
         subjects=subjects,
         synonyms=[(a, b, 0.9) for a, b in synonyms],
         entity_vectors=rng.normal(size=(num_entities, 4)),
-        fact_vectors=rng.normal(size=(len(facts), 4)),
+        fact_vectors=rng.normal(size=(len(facts) + len(lone), 4)),
         passage_vectors=rng.normal(size=(num_passages, 4)),
     )
 

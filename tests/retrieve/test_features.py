@@ -11,17 +11,19 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch_geometric.data import Data
+from torch_geometric.data import Batch, Data
 
 from gfm.graph.knowledge_graph import FACT, INVERSE_FACT, SYNONYM
 from gfm.index.index import GraphIndex
 from gfm.index.vectors import Vectors
-from gfm.retrieve.candidates import CandidateBuilder, CandidateSettings
+from gfm.retrieve.candidates import CandidateBuilder
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, standardise, subgraph
+from gfm.retrieve.signals import CandidateSettings
 
 Stub = Callable[..., SimpleNamespace]
 AXES = np.eye(4, dtype=np.float32)
 X, Y, Z, _ = AXES
+GAPS = ("cosine_gap", "rest_gap", "fact_cosine_gap", "fact_rest_gap")
 HALF = np.array([1, 1, 0, 0], dtype=np.float32) / np.float32(2**0.5)
 
 
@@ -69,13 +71,22 @@ def test_shapes_and_types(mill: SimpleNamespace) -> None:
     assert data.node_input.shape == (7, len(NODE_INPUTS))
     assert data.edge_input.shape == (14, len(EDGE_INPUTS))  # two facts, a synonym and four mentions, both ways
     assert data.node_input.dtype == data.edge_input.dtype == torch.float32
-    for name in ("edge_kind", "edge_index", "node_kind", "node_index", "edge_triple"):
+    for name in ("edge_kind", "edge_index", "node_kind", "node_number", "edge_triple"):
         assert data[name].dtype == torch.int64
     assert data.node_kind.tolist() == [0, 0, 0, 0, 1, 1, 1]
-    assert data.node_index.tolist() == [0, 1, 2, 3, 0, 1, 2]
+    assert data.node_number.tolist() == [0, 1, 2, 3, 0, 1, 2]
     assert sorted(data.edge_triple.tolist()) == [-1] * 10 + [0, 0, 1, 1]
     assert len(set(NODE_INPUTS)) == len(NODE_INPUTS)
     assert len(set(EDGE_INPUTS)) == len(EDGE_INPUTS)
+
+
+def test_numbers_stay_as_they_are_in_a_batch(mill: SimpleNamespace) -> None:
+    """torch-geometric shifts whatever has "index" in its name; numbers of nodes must not move, ends of edges must."""
+    data = inputs_of(mill, "Who built Tarn Mill?")
+    batch = Batch.from_data_list([data, data])
+    assert batch.node_number.tolist() == [0, 1, 2, 3, 0, 1, 2] * 2
+    assert batch.edge_triple.tolist() == data.edge_triple.tolist() * 2
+    assert batch.edge_index.tolist() == torch.cat([data.edge_index, data.edge_index + 7], dim=1).tolist()
 
 
 def test_cosine_by_hand(mill: SimpleNamespace) -> None:
@@ -114,7 +125,7 @@ def test_kind_hop_degree_and_document_frequency(mill: SimpleNamespace) -> None:
     assert column(data, "no_hop") == [0, 0, 0, 0, 1, 1, 1]
     degree = np.array([3, 4, 2, 1, 2, 2, 0])
     assert column(data, "log_degree") == pytest.approx((np.log(2.0 + degree) / 10).tolist())
-    assert column(data, "inverse_sqrt_df") == pytest.approx([1, 0.5**0.5, 1, 1, 0, 0, 0])
+    assert column(data, "inverse_sqrt_df") == pytest.approx([1, 0.5**0.5, 1, 1, 1, 1, 1])
 
 
 def test_facts_at_a_node_and_on_an_edge(mill: SimpleNamespace) -> None:
@@ -153,6 +164,109 @@ def test_without_a_name_the_rest_is_the_question(mill: SimpleNamespace) -> None:
 def test_a_question_that_is_a_name_keeps_its_vector(mill: SimpleNamespace) -> None:
     data = inputs_of(mill, "Tarn Mill", X)
     assert column(data, "rest") == column(data, "cosine")
+
+
+@pytest.fixture(scope="module")
+def households(stub_index: Stub) -> SimpleNamespace:
+    """Passages 0 and 1 are about Brack, 2 about Dell, 3 about nobody.
+
+    Facts: 0 joins Brack and Dell in passage 0; 1 and 2 stand in passage 1, 3 in passage 3, and name no second entity.
+    """
+    return stub_index(
+        ["Brack", "Dell"],
+        [(0, 1, (0,))],
+        lone_facts=[(1,), (1,), (3,)],
+        passages=["oats for winter", "barley", "rye", "quince jam"],
+        mentions=[(0, 0), (0, 1), (1, 0), (2, 1)],
+        subjects={0: 0, 1: 0, 2: 1},
+        entity_vectors=np.stack([Y, Z]),
+        fact_vectors=np.stack([X, 0.6 * X + 0.8 * Y, 0.96 * X + 0.28 * Y, -X]),
+        passage_vectors=np.stack([0.96 * X + 0.28 * Y, 0.8 * X + 0.6 * Y, Y, -X]),
+    )
+
+
+ASKED = "What did Brack sow?"  # asked with HALF, of which X is left when Brack, who is Y, is taken out
+
+
+def test_the_best_facts_of_a_passage_are_among_all_its_own(households: SimpleNamespace) -> None:
+    """Passage 1 names one entity: no edge carries its facts. Its best of either kind are two different facts."""
+    data, h = inputs_of(households, ASKED, HALF), 0.5**0.5
+    assert edge_column(data, "fact_cosine") == pytest.approx(
+        {(1, 0): h, (0, 1): h, (2, 0): h, (0, 2): h, (2, 1): h, (1, 2): h}
+        | {(3, 0): 0, (0, 3): 0, (4, 1): 0, (1, 4): 0},  # no fact with two ends backs these mentions
+        abs=1e-6,
+    )
+    # The entities see the fact between them alone, passage 2 has none, and a fact against the question stays below 0.
+    assert column(data, "fact_cosine") == pytest.approx([h, h, h, 1.4 * h, 0, -h], abs=1e-6)
+    assert column(data, "fact_rest") == pytest.approx([1, 1, 1, 0.96, 0, -1], abs=1e-6)
+
+
+def test_facts_are_standardised_among_those_of_edges_and_passages(households: SimpleNamespace) -> None:
+    facts = np.array([1, 1.4, 1.24, -1]) * 0.5**0.5
+    z = (facts - facts.mean()) / facts.std()
+    assert edge_column(inputs_of(households, ASKED, HALF), "fact_cosine_z")[0, 1] == pytest.approx(z[0], abs=1e-5)
+
+
+def test_gaps_are_to_the_best_passage_on_the_same_subject(households: SimpleNamespace) -> None:
+    """Passages 0 and 1 share a subject and each is the better in something; 2 and 3 have none beside them."""
+    data, h = inputs_of(households, ASKED, HALF), 0.5**0.5
+    assert column(data, "cosine") == pytest.approx([h, 0, 1.24 * h, 1.4 * h, h, -h], abs=1e-6)
+    assert column(data, "rest") == pytest.approx([0, 0, 0.96, 0.8, 0, -1], abs=1e-6)
+    assert column(data, "cosine_gap") == pytest.approx([0, 0, -0.16 * h, 0, 0, 0], abs=1e-6)
+    assert column(data, "rest_gap") == pytest.approx([0, 0, 0, -0.16, 0, 0], abs=1e-6)
+    assert column(data, "fact_cosine_gap") == pytest.approx([0, 0, -0.4 * h, 0, 0, 0], abs=1e-6)
+    assert column(data, "fact_rest_gap") == pytest.approx([0, 0, 0, -0.04, 0, 0], abs=1e-6)
+
+
+def test_passages_without_a_subject_are_not_compared(stub_index: Stub) -> None:
+    index = stub_index([], passages=["oats", "barley", "rye"], passage_vectors=np.stack([X, HALF, Y]))
+    data = inputs_of(index, "?")
+    assert column(data, "cosine") == pytest.approx([1, 0.5**0.5, 0], abs=1e-6)
+    for name in GAPS:
+        assert column(data, name) == [0, 0, 0]
+    assert column(data, "inverse_sqrt_df") == [1, 1, 1]
+
+
+def test_document_frequency_counts_mentions_of_an_entity_and_passages_on_a_subject(
+    households: SimpleNamespace,
+) -> None:
+    """Dell is named in two passages, of which one is about it."""
+    half = 0.5**0.5
+    data = inputs_of(households, "?")
+    assert column(data, "inverse_sqrt_df") == pytest.approx([half, half, half, half, 1, 1])
+
+
+def test_gaps_look_at_candidates_and_document_frequency_at_the_index(households: SimpleNamespace) -> None:
+    """Passage 0 comes alone, by a word; the better one on its subject is no candidate."""
+    chosen = CandidateSettings(max_passages=1, dense_passages=0, pagerank_passages=0, bm25_passages=1)
+    data = inputs_of(households, "winter", HALF, chosen)
+    assert data.node_number[data.node_kind == 1].tolist() == [0]
+    assert column(data, "cosine_gap")[-1] == column(data, "fact_cosine_gap")[-1] == 0
+    assert column(data, "inverse_sqrt_df")[-1] == pytest.approx(0.5**0.5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), num_entities=st.integers(0, 8), num_passages=st.integers(1, 6))
+def test_best_facts_and_gaps_of_any_graph(random_index: Stub, seed: int, num_entities: int, num_passages: int) -> None:
+    """Against a plain reading of the definitions."""
+    index = random_index(seed, num_entities, num_passages)
+    data = inputs_of(index, "zemmer", X)
+    graph, passage = index.graph, data.node_kind == 1
+    numbers = data.node_number[passage].tolist()
+    assert numbers == list(range(num_passages))  # all of them are near enough
+    ptr = graph.fact_passage_ptr
+    facts: dict[int, list[float]] = {p: [] for p in numbers}
+    for fact in range(graph.num_facts):
+        for p in graph.fact_passage[ptr[fact] : ptr[fact + 1]].tolist():
+            facts[p].append(float(index.fact_vectors.rows[fact] @ X))
+    best = [max(facts[p], default=0.0) for p in numbers]
+    assert data.node_input[passage, NODE_INPUTS.index("fact_cosine")].tolist() == pytest.approx(best, abs=1e-5)
+    cosine = (index.passage_vectors.rows @ X).tolist()
+    subject = index.subjects.tolist()
+    for name, values in (("cosine_gap", cosine), ("fact_cosine_gap", best)):
+        above = [max((values[q] for q in numbers if subject[q] == subject[p] >= 0), default=values[p]) for p in numbers]
+        gaps = [values[p] - above[p] for p in numbers]
+        assert data.node_input[passage, NODE_INPUTS.index(name)].tolist() == pytest.approx(gaps, abs=1e-5)
 
 
 def test_pagerank_is_the_standardised_log_mass(mill: SimpleNamespace) -> None:
@@ -220,7 +334,8 @@ def test_inputs_of_any_graph(
     assert np.isfinite(edges).all()
     assert np.abs(nodes).max(initial=0.0) <= 6
     assert (nodes[:, [NODE_INPUTS.index(n) for n in ("hop_0", "hop_1", "hop_2", "no_hop")]].sum(axis=1) == 1).all()
-    share = nodes[:, [NODE_INPUTS.index(n) for n in ("overlap", "bm25")]]
+    assert (nodes[:, [NODE_INPUTS.index(n) for n in GAPS]] <= 0).all()
+    share = nodes[:, [NODE_INPUTS.index(n) for n in ("overlap", "bm25", "inverse_sqrt_df")]]
     assert (share >= 0).all()
     assert (share <= 1 + 1e-6).all()
     for kind in (0, 1):
@@ -256,7 +371,7 @@ def test_over_a_real_index(z: GraphIndex) -> None:
     data = inputs_of(z, question, z.encode([question])[0])
     assert data.num_nodes == 10
     assert data.node_input.isfinite().all()
-    names = [z.entity(int(i)).name for i in data.node_index[data.node_kind == 0]]
+    names = [z.entity(int(i)).name for i in data.node_number[data.node_kind == 0]]
     assert column(data, "overlap")[names.index("Tarn Mill")] == pytest.approx(1.0)
     assert 0 < column(data, "overlap")[names.index("Halder Sea")] < 1
 

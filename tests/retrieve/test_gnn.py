@@ -16,10 +16,10 @@ import torch
 from gfm.index.index import GraphIndex
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
-from gfm.retrieve.candidates import CandidateSettings
 from gfm.retrieve.dense import DenseRetriever
 from gfm.retrieve.features import subgraph
 from gfm.retrieve.gnn import GNNRetriever
+from gfm.retrieve.signals import CandidateSettings
 from gfm.types import GfmError, Query, Retrieval
 
 MakeIndex = Callable[..., GraphIndex]
@@ -84,7 +84,7 @@ def test_scores_are_the_networks(z: GraphIndex, model: GraphRetrieverModel) -> N
     with torch.inference_mode():
         node, edge = (torch.sigmoid(x) for x in model(data))
     passages = {
-        z.passage_ids[int(n)]: s for n, s, k in zip(data.node_index, node, data.node_kind, strict=True) if k == 1
+        z.passage_ids[int(n)]: s for n, s, k in zip(data.node_number, node, data.node_kind, strict=True) if k == 1
     }
     assert {h.item.id: h.score for h in result.passages} == pytest.approx({i: float(s) for i, s in passages.items()})
     assert len(result.triples) == 4

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gfm.graph.knowledge_graph import FACT, INVERSE_FACT, INVERSE_MENTION, MENTION
-from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates, CandidateSettings
+from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates
 from gfm.retrieve.prune import evidence_paths, prune
+from gfm.retrieve.signals import CandidateSettings
 
 Stub = Callable[..., SimpleNamespace]
 
@@ -40,11 +41,17 @@ def graph_of(hop: Sequence[int], num_passages: int, links: Sequence[tuple[int, i
 CHAIN = graph_of([0, 1, 2], 3, [(0, 1, FACT), (1, 2, FACT), (3, 0, MENTION), (4, 2, MENTION)])
 
 
+def facts_of(found: Candidates) -> np.ndarray:
+    return np.isin(found.edge_kind, (FACT, INVERSE_FACT))
+
+
 def paths_of(
     found: Candidates, node: Sequence[float], overlap: Sequence[float], targets: Sequence[int], steps: int = 4
 ) -> dict[int, list[tuple[int, int]]]:
     edge = np.ones(found.edge_index.shape[1])
-    paths = evidence_paths(found, np.array(node), edge, np.array(overlap), np.array(targets, dtype=np.int64), steps)
+    paths = evidence_paths(
+        found, np.array(node), edge, facts_of(found), np.array(overlap), np.array(targets, dtype=np.int64), steps
+    )
     return {t: [tuple(found.edge_index[:, e].tolist()) for e in path] for t, path in paths.items()}
 
 
@@ -82,7 +89,7 @@ def test_a_fact_of_low_probability_is_gone_round() -> None:
     fork = graph_of([0, 1, 1], 1, [(0, 1, FACT), (0, 2, FACT), (3, 1, MENTION), (3, 2, MENTION)])
     edge = np.ones(fork.edge_index.shape[1])
     edge[(fork.edge_index[0] == 0) & (fork.edge_index[1] == 1)] = 0.01
-    path = evidence_paths(fork, np.full(4, 0.5), edge, np.ones(4), np.array([3]))[3]
+    path = evidence_paths(fork, np.full(4, 0.5), edge, facts_of(fork), np.ones(4), np.array([3]))[3]
     assert [fork.edge_index[:, e].tolist() for e in path] == [[0, 2], [2, 3]]
 
 
@@ -118,7 +125,7 @@ def test_prune_by_hand() -> None:
     kept = prune(CHAIN, node, edge, is_fact, 1 / 3, [])
     assert kept.node.tolist() == [True, False, False, True, False, False]
     assert {tuple(e) for e in CHAIN.edge_index[:, kept.edge].T.tolist()} == {(0, 3), (3, 0)}
-    path = evidence_paths(CHAIN, node, edge, np.ones(6), np.array([4]))[4]
+    path = evidence_paths(CHAIN, node, edge, facts_of(CHAIN), np.ones(6), np.array([4]))[4]
     whole = prune(CHAIN, node, edge, is_fact, 1 / 3, path)
     assert whole.node.tolist() == [True, True, True, True, True, False]
     assert whole.edge[path].all()
@@ -155,7 +162,7 @@ def test_what_is_kept_holds_together(
     is_fact = index.graph.edge_triple[found.edge] >= 0
     edge = np.where(is_fact, rng.random(len(is_fact)).round(1), 1.0)
     targets = np.array(data.draw(st.lists(st.integers(0, n - 1), unique=True, max_size=4)), dtype=np.int64)
-    paths = evidence_paths(found, node, edge, overlap, targets)
+    paths = evidence_paths(found, node, edge, facts_of(found), overlap, targets)
     source, target = found.edge_index
 
     reached = {i for i in range(n_e) if found.hop[i] == 0}
@@ -170,7 +177,7 @@ def test_what_is_kept_holds_together(
         assert stops[0] < n_e
         assert all(target[a] == source[b] for a, b in pairwise(path))
         assert len(set(stops)) == len(stops)
-    assert paths == evidence_paths(found, node, edge, overlap, targets)
+    assert paths == evidence_paths(found, node, edge, facts_of(found), overlap, targets)
 
     whole = sorted({e for path in paths.values() for e in path})
     kept = prune(found, node, edge, is_fact, keep, whole)

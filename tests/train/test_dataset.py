@@ -7,7 +7,7 @@ import torch
 
 from gfm.eval.beir import load_dataset
 from gfm.index.index import GraphIndex
-from gfm.retrieve.candidates import CandidateSettings
+from gfm.retrieve.signals import CandidateSettings
 from gfm.train import dataset
 from gfm.train.dataset import cached_subgraphs, load_subgraphs, make_subgraphs, reach, save_subgraphs
 from gfm.types import GfmError, Query
@@ -24,7 +24,7 @@ def test_one_subgraph_for_each_question_with_gold_in_order(index: GraphIndex, mi
     qrels = {queries[2].id: {"m02": 1, "elsewhere": 1, "m00": 0}, queries[0].id: {"m00": 1}}
     made = make_subgraphs(index, queries, qrels, CandidateSettings())
     assert [int(d.num_gold) for d in made] == [1, 2]
-    gold = [index.passage_ids[int(i)] for d in made for i in d.node_index[(d.node_kind == 1) & (d.y == 1)]]
+    gold = [index.passage_ids[int(i)] for d in made for i in d.node_number[(d.node_kind == 1) & (d.y == 1)]]
     assert gold == ["m00", "m02"]
     assert reach(made) == pytest.approx((1 + 0.5) / 2)  # one gold document is outside the index
 

@@ -48,7 +48,7 @@ def everything(index: GraphIndex) -> Data:
     kind = (np.arange(len(numbers)) >= graph.num_entities).astype(np.int64)
     return Data(
         node_kind=torch.from_numpy(kind),
-        node_index=torch.from_numpy(numbers),
+        node_number=torch.from_numpy(numbers),
         edge_index=torch.from_numpy(np.array(graph.edge_index, dtype=np.int64)),
         edge_triple=torch.from_numpy(np.array(graph.edge_triple, dtype=np.int64)),
         num_nodes=len(numbers),
@@ -58,7 +58,7 @@ def everything(index: GraphIndex) -> Data:
 def entities(index: GraphIndex, data: Data, value: int) -> set[str]:
     """Keys of the entities with that label."""
     chosen = (data.node_kind == 0) & (data.y == value)
-    return {index.entity_key(int(i)) for i in data.node_index[chosen]}
+    return {index.entity_key(int(i)) for i in data.node_number[chosen]}
 
 
 def test_names_of_answers_and_evidence() -> None:
