@@ -35,7 +35,8 @@ def evidence_paths(
     """Cheapest path from a start entity to each target node, as edge positions; at most ``max_steps`` steps.
 
     A path costs -log of the probabilities of its nodes, and of its facts beside the best one, so it goes where the
-    network saw evidence; a start that the question names is preferred. Found by rounds of relaxation (Bellman and Ford) over all edges at once.
+    network saw evidence; a start that the question names is preferred. Found by rounds of relaxation (Bellman and
+    Ford) over all edges at once.
 
     Args:
         found: The subgraph.
