@@ -17,10 +17,12 @@ from torch_geometric.data import Batch, Data
 
 from gfm import __version__
 from gfm.eval.beir import Dataset, load_dataset
+from gfm.index.documents import read_documents
 from gfm.index.index import GraphIndex
 from gfm.index.store import CURRENT, file_hash
 from gfm.retrieve.signals import CandidateSettings
 from gfm.train.dataset import cached_subgraphs
+from gfm.train.derive import one_hop_questions
 from gfm.train.settings import DataSettings, SetSettings, TrainSettings
 from gfm.types import GfmError, Query
 
@@ -171,9 +173,19 @@ def _load(wanted: SetSettings, settings: DataSettings, candidates: CandidateSett
     folder = Path(settings.work_dir) / "subgraphs"
     made = cached_subgraphs(folder, index, questions, dataset.qrels, candidates, wanted.name)
     by_id = dict(zip((q.id for q in questions), made, strict=True))
+    steps: list[Data] = []
+    if wanted.one_hop:
+        asked, gold = one_hop_questions(train, dataset.qrels, read_documents(dataset.corpus).documents)
+        chosen = np.random.default_rng(settings.split_seed).permutation(len(asked))[: wanted.one_hop]
+        if not len(chosen):
+            raise GfmError(
+                f"set {wanted.name!r}: expected questions with metadata.decomposition or metadata.evidences to derive "
+                "one-hop questions from, found none; leave one_hop out"
+            )
+        steps = cached_subgraphs(folder, index, [asked[i] for i in sorted(chosen)], gold, candidates, wanted.name)
     return LoadedSet(
         wanted.name,
-        [by_id[q.id] for q in train],
+        [by_id[q.id] for q in train] + steps,
         [by_id[q.id] for q in validation],
         index.fingerprint.name,
         index.generation,

@@ -29,6 +29,7 @@ class SetSettings:
         triples: A triples.jsonl of given triples, see `GraphIndex.build`.
         weight: How often a question of it is seen in one pass over the data; 0.5 is every second pass.
         limit: Most questions of it, training and validation together.
+        one_hop: Most one-hop questions derived from the annotations of its training questions, see `gfm.train.derive`.
     """
 
     name: str
@@ -38,6 +39,7 @@ class SetSettings:
     triples: str | None = None
     weight: float = 1.0
     limit: int | None = None
+    one_hop: int = 0
 
     def __post_init__(self) -> None:
         """Refuse names that lead out of the work folder, and numbers that cannot be meant."""
@@ -46,6 +48,7 @@ class SetSettings:
             raise GfmError(f"data.sets: expected a name such as 2wiki or worlds/first, found {self.name!r}")
         _expect(0 < self.weight < 1000, f"set {self.name!r}: weight", "a number above 0 and below 1000", self.weight)
         _expect(self.limit is None or self.limit > 1, f"set {self.name!r}: limit", "2 or more", self.limit)
+        _expect(self.one_hop >= 0, f"set {self.name!r}: one_hop", "0 or more", self.one_hop)
 
 
 @dataclass(frozen=True, slots=True)
