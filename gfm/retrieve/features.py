@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gfm.graph.knowledge_graph import FACT, SYNONYM, expand
+from gfm.graph.knowledge_graph import FACT, INVERSE_SUBJECT, SUBJECT, SYNONYM, expand
 from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates
 from gfm.retrieve.signals import Signals
 
@@ -41,7 +41,7 @@ EDGE_INPUTS = (
     "fact_cosine_z",
     "fact_rest",
     "fact_rest_z",
-    "weight",
+    "weight",  # of a subject edge, 1 / passages on the subject: one of many says little
 )
 _EPSILON = 1e-6
 _NAMED = 0.99  # share of a name's tokens above which the question names it
@@ -141,6 +141,9 @@ def _edge_inputs(builder: CandidateBuilder, found: Candidates, facts: _FactValue
     out = np.zeros((len(is_fact), len(EDGE_INPUTS)), dtype=np.float32)
     out[is_fact, :4] = facts.value[facts.edge_fact[is_fact]]
     out[:, 4] = builder.graph.edge_weight[found.edge]
+    subject = np.flatnonzero(np.isin(found.edge_kind, (SUBJECT, INVERSE_SUBJECT)))
+    about = found.entities[found.edge_index[:, subject].min(axis=0)]  # entities have the smaller local numbers
+    out[subject, 4] = 1.0 / np.maximum(builder.subject_count[about + 1], 1)
     forward = np.flatnonzero(found.edge_kind == FACT)
     mention = np.flatnonzero(~is_fact & (found.edge_kind != SYNONYM))
     if len(forward) and len(mention):
