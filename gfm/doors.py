@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import logging
 import os
 import re
 import sys
@@ -82,6 +83,8 @@ def hydra_door(
 
     def decorate(run: Callable[[Any], None]) -> Callable[[Any], None]:
         tolerant_output()
+        for chatty in ("faiss", "bm25s", "sentence_transformers"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
         with errors_as_one_line():
             sys.argv[1:] = arguments_as_text(sys.argv[1:], plain, texts)
 

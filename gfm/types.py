@@ -119,7 +119,7 @@ class Retrieval:
     """What any retriever returns; the context builder and every report see only this.
 
     Attributes:
-        score_unit: What a passage score means ("probability", "cosine", "BM25", …).
+        score_unit: What a passage score means ("relevance", "cosine", "BM25", …).
         paths: For each returned passage id with one, the evidence path from a seed entity to it.
         trace: What the retriever did: seeds, hops, kept, pruned, reach, fallback; JSON-ready.
         seconds: Wall time by stage.

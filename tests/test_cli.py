@@ -153,7 +153,7 @@ def test_index_never_replaces_a_folder_of_something_else(gfm: Run, z_files: Path
 def test_search_prints_passages_evidence_and_context(gfm: Run, z_index: Path, untrained: Path) -> None:
     status, output, errors = gfm("search", z_index, QUESTION, "--checkpoint", untrained, "--top-k", 3)
     assert (status, errors) == (0, "")
-    assert output.startswith("Passages (score: probability)\n  1. 0.")
+    assert output.startswith("Passages (score: relevance)\n  1. 0.")
     assert "Evidence paths\n" in output
     assert "—mention→ p" in output
     assert "\n<context>\nFacts:\nF1. " in output

@@ -59,7 +59,7 @@ def queries(tmp_path: Path) -> Path:
 def test_a_question_prints_passages_evidence_and_context(infer: Infer, z_index: Path, untrained: Path) -> None:
     status, output, errors = infer(index=z_index, question=QUESTION, checkpoint=untrained, top_k=3)
     assert (status, errors) == (0, "")
-    assert output.startswith("Passages (score: probability)\n  1. ")
+    assert output.startswith("Passages (score: relevance)\n  1. ")
     assert "Evidence paths\n" in output
     assert "<context>" in output
 

@@ -18,7 +18,7 @@ def result(**changes: object) -> Retrieval:
         "entities": [Hit(Entity("tarn mill", "Tarn Mill"), 0.9, 1)],
         "triples": [Hit(FACT, 0.8, 1)],
         "passages": [Hit(MILL, 0.75, 1), Hit(LONG, 0.25, 2)],
-        "score_unit": "probability",
+        "score_unit": "relevance",
         "paths": {
             "p1": [
                 PathStep("Orla Venn", "inverse fact", "Tarn Mill was\nbuilt by Orla Venn.", "Tarn Mill", "p1"),
@@ -34,7 +34,7 @@ def result(**changes: object) -> Retrieval:
 
 def test_ranking_shows_rank_score_title_id_and_the_beginning_of_the_text() -> None:
     lines = ranking(result(), gold=["p2"]).split("\n")
-    assert lines[0] == "Passages (score: probability)"
+    assert lines[0] == "Passages (score: relevance)"
     assert lines[1:3] == ["  1. 0.7500  Tarn Mill [p1]", "     Tarn Mill was built by Orla Venn in 1911."]
     assert lines[3] == "  2. 0.2500  [p2#1] *"
     assert lines[4].endswith("word…")

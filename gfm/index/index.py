@@ -81,16 +81,17 @@ class GraphIndex:
         self._tables = {name: store.open_table(folder / f"{name}.parquet") for name in _TABLES}
 
     @classmethod
-    def open(cls, path: str | Path, encoder: Encoder | None = None) -> GraphIndex:
+    def open(cls, path: str | Path, encoder: str | Encoder | None = None) -> GraphIndex:
         """Open the index in the folder ``path``.
 
         Args:
             path: The folder.
-            encoder: For queries; loaded by the name in the manifest on first use unless given.
+            encoder: For queries, or its name; loaded by the name in the manifest on first use unless given.
 
         Raises:
             GfmError: No index, a damaged one, or another encoder than the index was built with.
         """
+        encoder = load_encoder(encoder) if isinstance(encoder, str) else encoder
         return cls(Path(path), encoder)
 
     @classmethod
@@ -187,7 +188,7 @@ class GraphIndex:
         """One column as an Arrow array; read on first use, so that nobody pays for texts that nobody looks at."""
         with self._reading:
             if (table, name) not in self._columns:
-                column = self._tables[table].read(columns=[name])[name]
+                column = self._tables[table].read(columns=[name], use_threads=False)[name]
                 self._columns[table, name] = column.chunk(0) if column.num_chunks == 1 else column
             return self._columns[table, name]
 

@@ -110,7 +110,7 @@ def read_table(path: Path) -> pa.Table:
     """
     table = open_table(path)
     try:
-        return table.read()
+        return table.read(use_threads=False)  # threads of Arrow may outlive a short command and abort it
     except (pa.ArrowException, OSError) as error:
         raise GfmError(f"{path}: expected a Parquet table, found: {error}; build the index again") from error
 

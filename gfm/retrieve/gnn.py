@@ -35,6 +35,7 @@ class GNNRetriever:
         model: The network; its input names must be those that this version computes.
         settings: How candidates are built.
         keep: Share of nodes and of facts that is kept.
+        least_kept: Of each kind, as many are kept in any case: a share of a small subgraph is next to nothing.
 
     Raises:
         GfmError: The network was trained on other inputs, or ``keep`` is not in (0, 1].
@@ -46,6 +47,7 @@ class GNNRetriever:
         model: GraphRetrieverModel,
         settings: CandidateSettings | None = None,
         keep: float = 0.3,
+        least_kept: int = 32,
     ):
         wanted = (model.settings.node_inputs, model.settings.edge_inputs)
         if wanted != (NODE_INPUTS, EDGE_INPUTS):
@@ -55,12 +57,17 @@ class GNNRetriever:
             )
         if not 0 < keep <= 1:
             raise GfmError(f"keep: expected a share above 0 and up to 1, found {keep}")
-        self.index, self.model, self.keep = index, model.eval(), keep
+        self.index, self.model, self.keep, self.least_kept = index, model.eval(), keep, least_kept
         self.builder = CandidateBuilder(index, settings)
 
     @classmethod
     def from_pretrained(
-        cls, index: GraphIndex, path: str | Path | None = None, keep: float = 0.3, **candidates: Any
+        cls,
+        index: GraphIndex,
+        path: str | Path | None = None,
+        keep: float = 0.3,
+        least_kept: int = 32,
+        **candidates: Any,
     ) -> GNNRetriever:
         """A retriever with a stored network: the one in the package unless ``path`` names a checkpoint folder.
 
@@ -74,7 +81,7 @@ class GNNRetriever:
         known = [f.name for f in fields(CandidateSettings)]
         if unknown := sorted(set(chosen) - set(known)):
             raise GfmError(f"candidates: unknown settings {', '.join(unknown)}; expected some of {', '.join(known)}")
-        return cls(index, model, CandidateSettings(**chosen), keep)
+        return cls(index, model, CandidateSettings(**chosen), keep, least_kept)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages with the entities, facts and paths that lead to them."""
@@ -120,13 +127,13 @@ class GNNRetriever:
         tops = np.array([] if fallback else [number[h.item.id] for h in hits], dtype=np.int64)
         paths = evidence_paths(found, node, edge, is_fact, overlap, tops)
         whole = sorted({e for path in paths.values() for e in path})
-        kept = prune(found, node, edge, is_fact, self.keep, whole)
+        kept = prune(found, node, edge, is_fact, self.keep, whole, self.least_kept)
         return Retrieval(
             query=query,
             entities=self._entities(found, node, kept),
             triples=self._triples(triple, edge, kept.edge & is_fact),
             passages=hits,
-            score_unit="cosine" if fallback else "probability",
+            score_unit="cosine" if fallback else "relevance",
             paths={h.item.id: self._steps(found, paths[n]) for h in hits if (n := number.get(h.item.id)) in paths},
             trace=self._trace(signals, found, kept, overlap, fallback),
         )

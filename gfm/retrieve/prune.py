@@ -88,6 +88,7 @@ def prune(
     is_fact: np.ndarray,
     keep: float,
     whole: list[int],
+    least: int = 0,
 ) -> Kept:
     """Keep the best share of entities, of passages and of facts, and all that the evidence paths need.
 
@@ -98,21 +99,22 @@ def prune(
         is_fact: bool[e].
         keep: Share in (0, 1].
         whole: Edge positions that stay, with both their ends.
+        least: As many of each kind stay at least: a share of a small subgraph is next to nothing.
     """
     n_e = len(found.entities)
     node = np.zeros(len(node_probability), dtype=bool)
     for part in (np.arange(n_e), np.arange(n_e, len(node))):
-        node[part[_best(node_probability[part], keep)]] = True
+        node[part[_best(node_probability[part], keep, least)]] = True
     source, target = found.edge_index
     node[source[whole]] = node[target[whole]] = True
     edge = np.zeros(len(edge_probability), dtype=bool)
     facts = np.flatnonzero(is_fact)
-    edge[facts[_best(edge_probability[facts], keep)]] = True
+    edge[facts[_best(edge_probability[facts], keep, least)]] = True
     edge |= ~is_fact
     edge[whole] = True
     return Kept(node, edge & node[source] & node[target])
 
 
-def _best(scores: np.ndarray, keep: float) -> np.ndarray:
-    count = int(np.ceil(keep * len(scores)))
+def _best(scores: np.ndarray, keep: float, least: int) -> np.ndarray:
+    count = max(int(np.ceil(keep * len(scores))), least)
     return np.lexsort((np.arange(len(scores)), -scores))[:count]

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch_geometric.data import Batch, Data
 
-from gfm.graph.knowledge_graph import FACT, INVERSE_FACT, SYNONYM
+from gfm.graph.knowledge_graph import FACT, INVERSE_FACT, INVERSE_SUBJECT, SUBJECT, SYNONYM
 from gfm.index.index import GraphIndex
 from gfm.index.vectors import Vectors
 from gfm.retrieve.candidates import CandidateBuilder
@@ -386,3 +386,14 @@ def test_standardise() -> None:
     assert standardise(outlier).max() == 6.0
     assert standardise(-outlier).min() == -6.0
     assert standardise(outlier).dtype == np.float32
+
+
+def test_a_subject_link_weighs_one_over_the_passages_on_the_subject(random_index: Stub) -> None:
+    index = random_index(3, 8, 6, 25)
+    data = inputs_of(index, "mill")
+    weight = data.edge_input[:, EDGE_INPUTS.index("weight")].numpy()
+    entity = data.node_number.numpy()[data.edge_index.numpy().min(axis=0)]
+    for kind, number, found in zip(data.edge_kind.tolist(), entity, weight, strict=True):
+        if kind in (SUBJECT, INVERSE_SUBJECT):
+            assert found == pytest.approx(1 / np.sum(index.subjects == number))
+    assert np.isin(data.edge_kind.numpy(), (SUBJECT, INVERSE_SUBJECT)).any()

@@ -70,7 +70,7 @@ def test_a_result_holds_together(retriever: GNNRetriever, question: str, top_k: 
     result = retriever.retrieve(question, top_k)
     check_whole(retriever.index, result, top_k)
     assert len(result.passages) == min(top_k, 5)
-    assert (result.score_unit, result.trace["fallback"]) == ("probability", None)
+    assert (result.score_unit, result.trace["fallback"]) == ("relevance", None)
     assert set(result.seconds) == {"encode", "signals", "candidates", "inputs", "network", "prune"}
     assert all(s >= 0 for s in result.seconds.values())
 
@@ -148,7 +148,8 @@ def test_threads_do_not_disturb_each_other(retriever: GNNRetriever) -> None:
         assert list(pool.map(lambda q: comparable(retriever.retrieve(q)), questions)) == expected
 
 
-def test_the_trace_says_what_was_done(retriever: GNNRetriever) -> None:
+def test_the_trace_says_what_was_done(z: GraphIndex, untrained: Path) -> None:
+    retriever = GNNRetriever.from_pretrained(z, untrained, least_kept=0)
     result = retriever.retrieve(Query("q1", SEA, {"type": "bridge"}))
     trace = result.trace
     assert result.query.metadata == {"type": "bridge"}
@@ -160,6 +161,8 @@ def test_the_trace_says_what_was_done(retriever: GNNRetriever) -> None:
     assert trace["nodes"] == trace["kept_nodes"] + trace["pruned_nodes"] == 10
     assert trace["edges"] == trace["kept_edges"] + trace["pruned_edges"] == 2 * (4 + 8)
     assert trace["pruned_nodes"] > 0
+    whole = GNNRetriever.from_pretrained(z, untrained).retrieve(SEA).trace
+    assert (whole["kept_nodes"], whole["pruned_nodes"]) == (10, 0)  # so small a subgraph is kept whole
 
 
 def test_a16_the_reach_names_what_is_left_out(z: GraphIndex, model: GraphRetrieverModel) -> None:
@@ -170,7 +173,7 @@ def test_a16_the_reach_names_what_is_left_out(z: GraphIndex, model: GraphRetriev
 
 @pytest.mark.parametrize("keep", [0.01, 0.3, 1.0])
 def test_the_kept_share(z: GraphIndex, model: GraphRetrieverModel, keep: float) -> None:
-    result = GNNRetriever(z, model, keep=keep).retrieve(SEA, top_k=1)
+    result = GNNRetriever(z, model, keep=keep, least_kept=0).retrieve(SEA, top_k=1)
     check_whole(z, result, 1)
     if keep == 1.0:
         assert (len(result.entities), len(result.triples), result.trace["pruned_edges"]) == (5, 4, 0)

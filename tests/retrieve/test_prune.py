@@ -204,3 +204,16 @@ def test_the_best_is_always_kept(keep: float) -> None:
     kept = prune(CHAIN, node, np.full(8, 0.5), CHAIN.edge_kind < 2, keep, [])
     assert kept.node[1]
     assert kept.node[5]
+
+
+def test_a_small_subgraph_keeps_at_least_as_much_as_was_asked() -> None:
+    """Of three entities, three passages and four facts a share of 0.1 is one each; with ``least`` 2 it is two each."""
+    edge = np.linspace(0.1, 0.9, CHAIN.edge_index.shape[1])
+    node = np.array([0.9, 0.8, 0.7, 0.9, 0.8, 0.7])
+    alone = prune(CHAIN, node, edge, facts_of(CHAIN), 0.1, [])
+    more = prune(CHAIN, node, edge, facts_of(CHAIN), 0.1, [], least=2)
+    assert alone.node.tolist() == [True, False, False, True, False, False]
+    assert more.node.tolist() == [True, True, False, True, True, False]
+    everything = prune(CHAIN, node, edge, facts_of(CHAIN), 0.1, [], least=100)
+    assert everything.node.all()
+    assert everything.edge.all()

@@ -62,9 +62,13 @@ def test_sets_by_name_and_by_mapping(repository: Path) -> None:
 
 def test_an_experiment_changes_only_what_it_names(repository: Path) -> None:
     plain, named = config(repository), config(repository, "experiment=base")
-    assert named["trainer"]["max_steps"] == 3000
+    assert named["trainer"]["max_steps"] == 1500
     assert named["optimizer"] == plain["optimizer"]
-    assert named["data"]["sets"] == ["2wiki", "hotpotqa", "musique"]
+    assert named["data"]["sets"] == [
+        {"name": "2wiki", "one_hop": 100},
+        "hotpotqa",
+        {"name": "musique", "one_hop": 200},
+    ]
 
 
 @pytest.mark.parametrize(
