@@ -11,8 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from gfm.nn.checkpoint import SHIPPED
-
 _SNIPPET = re.compile(r"<!-- run -->\n```(bash|python)\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)")
 PAGES = ("README.md", "docs/data.md", "docs/architecture.md", "docs/troubleshooting.md")
@@ -47,7 +45,6 @@ def checkout(repository: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SHIPPED.is_dir(), reason="needs the checkpoint in the package")
 @pytest.mark.skipif(os.name == "nt", reason="the snippets are for a POSIX shell")
 def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
     environment = {

@@ -10,7 +10,6 @@ from gfm.graph.knowledge_graph import FACT, INVERSE_SUBJECT, SUBJECT, SYNONYM, e
 from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates
 from gfm.retrieve.signals import Signals
 
-ENTITY, PASSAGE = 0, 1
 NODE_INPUTS = (
     "cosine",  # with the question
     "cosine_z",  # standardised among the candidates of the node's kind
@@ -44,7 +43,7 @@ EDGE_INPUTS = (
     "weight",  # of a subject edge, 1 / passages on the subject: one of many says little
 )
 _EPSILON = 1e-6
-_NAMED = 0.99  # share of a name's tokens above which the question names it
+NAMED = 0.99  # share of a name's tokens from which the question names it; rounding leaves a whole name just below 1
 _MAX_NAMED = 4
 
 
@@ -102,7 +101,7 @@ def _rest(builder: CandidateBuilder, signals: Signals, entities: np.ndarray, ove
     A question says whom it is about and what it asks of them; with the names taken out, facts about anybody that state
     what is asked come near, also those about people it does not name. The names are the rarest that stand in it whole.
     """
-    named = np.flatnonzero(overlap >= _NAMED)
+    named = np.flatnonzero(overlap >= NAMED)
     if not len(named):
         return signals.vector
     rarity = builder.graph.entity_df[entities[named]]

@@ -16,14 +16,13 @@ from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
 from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector
 from gfm.retrieve.candidates import CandidateBuilder, Candidates
-from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, subgraph
+from gfm.retrieve.features import EDGE_INPUTS, NAMED, NODE_INPUTS, subgraph
 from gfm.retrieve.prune import Kept, evidence_paths, prune
 from gfm.retrieve.signals import CandidateSettings, Signals
 from gfm.types import Entity, GfmError, Hit, PathStep, Query, Retrieval, Triple
 
 _LOG = logging.getLogger(__name__)
 _OVERLAP = NODE_INPUTS.index("overlap")
-_NAMED = 0.99  # share of a name's tokens above which the question names it; rounding leaves a whole name just below 1
 _FLAT = 1e-9  # passages whose scores differ by less than this are not told apart
 
 
@@ -199,7 +198,7 @@ class GNNRetriever:
             "retriever": "gfm",
             "fallback": fallback,
             # Names that stand whole in the question; the seeds are the nearest names, however far.
-            "linked_entities": self._names(found.entities[overlap[:n_e] >= _NAMED][:10]),
+            "linked_entities": self._names(found.entities[overlap[:n_e] >= NAMED][:10]),
             "seeds": self._names(signals.seeds[:10]),
             "start_entities": found.num_start,
             "entities_by_hop": {str(h): int(n) for h, n in zip(hops, counts, strict=True)},

@@ -173,7 +173,6 @@ def test_a_network_of_other_inputs_is_refused(
         GNNRetriever.from_pretrained(GraphIndex.open(z_index), tmp_path)
 
 
-@pytest.mark.skipif(not (SHIPPED / WEIGHTS).is_file(), reason="no checkpoint ships yet")
 def test_the_shipped_checkpoint_is_small_and_fits_this_version(z_index: Path) -> None:
     assert sum(p.stat().st_size for p in SHIPPED.iterdir()) < 2_000_000
     model, _ = load_model()
