@@ -136,15 +136,14 @@ def _sentence_facts(
     for start, end, key in spans:
         builder.mention(number, key, passage.text[start:end])
     relations = _Relations(extraction, spans)
-    short = strip_bracket(passage.title)
-    bare = name_key(short)
+    bare = name_key(strip_bracket(passage.title))
     for sentence_start, sentence_end in _sentences(passage.text, extraction.sentences):
         sentence = clean(passage.text[sentence_start:sentence_end])
         if len(sentence) < 3:
             continue
         inside = [x for x in spans if sentence_start <= x[0] and x[1] <= sentence_end]
         named = not subject or any(key == subject for _, _, key in inside) or bare in name_key(sentence)
-        text = sentence if named else f"{plain_name(short)}: {sentence}"
+        text = sentence if named else f"{plain_name(linker.short(passage.title))}: {sentence}"
         builder.fact(number, text)
         head = subject or (inside[0][2] if inside else "")
         previous = head

@@ -47,6 +47,11 @@ class TitleLinker:
             if parts := tuple(t for t, _, _ in tokens(spelling)):
                 self._key_of.setdefault(parts, key)
 
+    def short(self, title: str) -> str:
+        """A title without its bracketed suffix, unless titles that differ in it alone would then read the same."""
+        bare = strip_bracket(title)
+        return bare if self._key_of_name.get(name_key(bare)) == name_key(title) else title
+
     def resolve(self, name: str) -> str:
         """The entity key of a name found in text: that of the one title it stands for, else its own key."""
         return self._key_of.get(tuple([t for t, _, _ in tokens(name)])) or name_key(name)
