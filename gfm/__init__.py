@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 _DOORS = {
     "GraphIndex": "gfm.index.index",
     "GNNRetriever": "gfm.retrieve.gnn",
-    "load_retriever": "gfm.retrieve",
+    "load_retriever": "gfm.retrievers",
     "build_context": "gfm.context",
     "Query": "gfm.types",
     "Retrieval": "gfm.types",

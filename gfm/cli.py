@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from rich.table import Table
 
 from gfm import __version__
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
+from gfm.retrievers import NAMES
 
 # Everything that loads torch or spaCy is imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
@@ -34,15 +34,6 @@ _EXAMPLES = {
     "search": '\b\nExample:\n  gfm search my_index "Which sea is near the birthplace of the builder of Tarn Mill?"',
     "stats": "\b\nExample:\n  gfm stats my_index --json",
 }
-
-
-class RetrieverName(StrEnum):
-    """The retrievers that `load_retriever` knows."""
-
-    gfm = "gfm"
-    dense = "dense"
-    bm25 = "bm25"
-    hybrid = "hybrid"
 
 
 app = typer.Typer(
@@ -144,7 +135,7 @@ def search(
     index_folder: IndexFolder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="In quotes; after -- where it begins with -.")],
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Passages to return.")] = 5,
-    retriever: Annotated[RetrieverName, typer.Option(help="How to search.")] = RetrieverName.gfm,
+    retriever: Annotated[str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(NAMES)}.")] = "gfm",
     as_json: AsJson = False,
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Budget of the context.")] = 2000,
     checkpoint: Checkpoint = None,
@@ -156,7 +147,7 @@ def search(
     from gfm.index.index import GraphIndex
 
     opened = GraphIndex.open(index_folder.absolute())
-    found = open_retriever(opened, {"name": retriever.value}, str(checkpoint) if checkpoint else None).retrieve(
+    found = open_retriever(opened, {"name": retriever}, str(checkpoint) if checkpoint else None).retrieve(
         as_typed(question), top_k
     )
     context = build_context(found, max_tokens)

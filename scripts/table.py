@@ -18,8 +18,8 @@ from gfm import GraphIndex
 from gfm.eval.beir import Dataset, load_dataset
 from gfm.eval.compare import ALL, Figures, compare
 from gfm.eval.run import best_documents, open_retriever, write_json
-from gfm.retrieve import NAMES
 from gfm.retrieve.gnn import GNNRetriever
+from gfm.retrievers import NAMES
 
 
 def main() -> None:

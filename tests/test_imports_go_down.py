@@ -16,6 +16,7 @@ ROOMS = [
     "train",
     "eval",
     "report",
+    "retrievers",
     "compat",
     "retrieve",
     "context",

@@ -13,9 +13,9 @@ from gfm.eval.compare import Figures, compare, type_counts
 from gfm.eval.run import best_documents, open_retriever
 from gfm.index.index import GraphIndex
 from gfm.resources import demo_folder
-from gfm.retrieve import NAMES
 from gfm.types import Query, Retrieval
 
+RETRIEVERS = ("gfm", "dense", "bm25", "hybrid")
 _SHOWN_TYPE = "multi_hop"
 
 
@@ -80,8 +80,8 @@ def run_demo(
     clock = time.perf_counter()
     index = GraphIndex.build(dataset.corpus, out, encoder=encoder)
     built = time.perf_counter() - clock
-    retrievers = {name: open_retriever(index, {"name": name}, _checkpoint(name, checkpoint)) for name in NAMES}
-    say(f"Answering {len(dataset.judged())} questions with {', '.join(NAMES)}")
+    retrievers = {name: open_retriever(index, {"name": name}, _checkpoint(name, checkpoint)) for name in RETRIEVERS}
+    say(f"Answering {len(dataset.judged())} questions with {', '.join(RETRIEVERS)}")
     clock = time.perf_counter()
     figures = compare(dataset, retrievers)
     return Demo(index, dataset, figures, {"build": built, "questions": time.perf_counter() - clock})

@@ -17,8 +17,8 @@ from gfm.eval.beir import read_queries
 from gfm.index.index import GraphIndex
 from gfm.progress import track
 from gfm.report import as_json
-from gfm.retrieve import load_retriever
 from gfm.retrieve.base import Retriever, as_query, document_scores
+from gfm.retrievers import load_retriever
 from gfm.text.encoder import Encoder, Fingerprint
 from gfm.types import GfmError, Query, Retrieval
 

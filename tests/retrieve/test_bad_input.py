@@ -31,8 +31,8 @@ import numpy as np
 import pytest
 
 from gfm.index.index import GraphIndex
-from gfm.retrieve import NAMES, load_retriever
 from gfm.retrieve.base import Retriever
+from gfm.retrievers import NAMES, load_retriever
 from gfm.text.encoder import Fingerprint, HashingEncoder
 from gfm.types import GfmError
 

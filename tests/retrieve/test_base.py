@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from gfm.index.index import GraphIndex
-from gfm.retrieve import NAMES, load_retriever
 from gfm.retrieve.base import Stopwatch, as_query, document_scores, passage_hits, query_vector, retrieve_many
 from gfm.retrieve.dense import DenseRetriever
+from gfm.retrievers import NAMES, load_retriever
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
 
 
