@@ -36,6 +36,12 @@ _EXAMPLES = {
 }
 
 
+def _known(name: str) -> str:
+    if name not in NAMES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
+    return name
+
+
 app = typer.Typer(
     name="gfm",
     help="A trained graph retriever for retrieval-augmented generation.",
@@ -135,7 +141,9 @@ def search(
     index_folder: IndexFolder,
     question: Annotated[str, typer.Argument(metavar="QUESTION", help="In quotes; after -- where it begins with -.")],
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Passages to return.")] = 5,
-    retriever: Annotated[str, typer.Option(metavar="NAME", help=f"How to search: {', '.join(NAMES)}.")] = "gfm",
+    retriever: Annotated[
+        str, typer.Option(metavar="NAME", callback=_known, help=f"How to search: {', '.join(NAMES)}.")
+    ] = "gfm",
     as_json: AsJson = False,
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Budget of the context.")] = 2000,
     checkpoint: Checkpoint = None,
