@@ -52,6 +52,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+RetrieverName = Annotated[
+    str, typer.Option("--retriever", metavar="NAME", callback=_known, help=f"How to search: {', '.join(NAMES)}.")
+]
 Encoder = Annotated[
     str, typer.Option("--encoder", metavar="NAME", help="wordllama, hashing:DIM, or any sentence-transformers model.")
 ]
