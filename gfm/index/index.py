@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gfm.extract.extraction import Extractor
 from gfm.graph.knowledge_graph import SUBJECT, KnowledgeGraph
 from gfm.index import store
 from gfm.index.builder import BuildSettings, build_index
@@ -18,9 +19,10 @@ from gfm.index.documents import read_documents
 from gfm.index.lexical import Lexical
 from gfm.index.vectors import Vectors, read_hnsw
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder, Fingerprint, load_encoder
-from gfm.types import Entity, GfmError, Passage, Triple
+from gfm.types import Document, Entity, GfmError, Passage, Triple
 
-_TABLES = ("passages", "entities", "facts", "triples")
+_TABLES = ("documents", "passages", "entities", "facts", "triples")
+_NEWER_TABLES = ("forms", "aliases")  # an index of an earlier version has none
 
 
 class GraphIndex:
@@ -78,7 +80,10 @@ class GraphIndex:
             store.map_arrays(folder / "lexical.safetensors"),
             self.graph.num_passages,
         )
-        self._tables = {name: store.open_table(folder / f"{name}.parquet") for name in _TABLES}
+        names = (*_TABLES, *(name for name in _NEWER_TABLES if (folder / f"{name}.parquet").is_file()))
+        self._tables = {name: store.open_table(folder / f"{name}.parquet") for name in names}
+        known = self._tables["entities"].schema_arrow.names
+        self._details = [name for name in ("type", "description") if name in known]  # an earlier version kept none
 
     @classmethod
     def open(cls, path: str | Path, encoder: str | Encoder | None = None) -> GraphIndex:
@@ -103,6 +108,7 @@ class GraphIndex:
         encoder: str | Encoder = DEFAULT_ENCODER,
         extractor: str = "spacy",
         triples: str | Path | None = None,
+        aliases: str | Path | None = None,
         settings: BuildSettings | None = None,
         cache: str | Path | None = None,
     ) -> GraphIndex:
@@ -114,6 +120,7 @@ class GraphIndex:
             encoder: An encoder or its name, see `load_encoder`.
             extractor: ``spacy``, ``spacy:PIPELINE``, or ``none`` (titles and given triples only).
             triples: A triples.jsonl of given triples; used instead of ``extractor`` where that is left at its default.
+            aliases: A table of other names, JSONL or CSV with ``alias`` and ``name``; building without it undoes them.
             settings: See `BuildSettings`.
             cache: The cache file, to share one among indexes.
 
@@ -124,13 +131,36 @@ class GraphIndex:
 
         found = read_documents(Path(corpus))
         extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
+        index = cls.build_from(found.documents, extractors, path, encoder, aliases, settings, cache)
+        index.skipped = found.skipped
+        return index
+
+    @classmethod
+    def build_from(
+        cls,
+        documents: Sequence[Document],
+        extractors: Sequence[Extractor],
+        path: str | Path,
+        encoder: str | Encoder = DEFAULT_ENCODER,
+        aliases: str | Path | None = None,
+        settings: BuildSettings | None = None,
+        cache: str | Path | None = None,
+    ) -> GraphIndex:
+        """As `build`, of documents that were read already and with extractors that were made already.
+
+        Raises:
+            GfmError: Bad input; nothing is changed at ``path`` then.
+        """
+        from gfm.extract import known_entities
+        from gfm.extract.rows import read_aliases
+
+        table = known_entities(extractors, read_aliases(Path(aliases)) if aliases else ())
         encoder = load_encoder(encoder) if isinstance(encoder, str) else encoder
         seconds = build_index(
-            found.documents, Path(path), encoder, extractors, settings, Path(cache) if cache else None
+            documents, Path(path), encoder, extractors, settings, Path(cache) if cache else None, table
         )
         index = cls(Path(path), encoder)
         index.build_seconds = seconds
-        index.skipped = found.skipped
         return index
 
     def _vectors(self, folder: Path, kind: str, rows: np.ndarray, count: int) -> Vectors:
@@ -198,13 +228,28 @@ class GraphIndex:
             raise IndexError(f"{table}: expected a number from 0 to {len(column) - 1}, found {number}")
         return column[number].as_py()
 
+    def table(self, name: str, *columns: str) -> list[list[Any]]:
+        """Whole columns of a table, for export.
+
+        Raises:
+            GfmError: The index was built by a version that kept no such column.
+        """
+        found = self._tables[name].schema_arrow.names if name in self._tables else []
+        if missing := [column for column in columns if column not in found]:
+            raise GfmError(
+                f"{self.path}: expected an index with {', '.join(missing)} of its {name}, found one of an earlier "
+                "version; build it again"
+            )
+        return [self._column(name, column).to_pylist() for column in columns]
+
     def passage(self, number: int) -> Passage:
         """Passage by number, 0 … P-1."""
         return Passage(**{name: self._value("passages", name, number) for name in Passage.__slots__})
 
     def entity(self, number: int) -> Entity:
         """Entity by number, 0 … N-1."""
-        return Entity(self.entity_key(number), self._value("entities", "name", number))
+        key, name = self.entity_key(number), self._value("entities", "name", number)
+        return Entity(key, name, *(self._value("entities", column, number) for column in self._details))
 
     def entity_key(self, number: int) -> str:
         """Key of an entity by number."""

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gfm.extract.extraction import Extraction, Extractor
-from gfm.extract.given import GivenTriples, read_triples
-from gfm.types import GfmError, Passage
+from gfm.extract.given import GivenGraph, GivenTriples
+from gfm.types import GfmError, GivenEntity, GivenTriple, Passage
 
 
 def triples(folder: Path, *rows: object) -> Path:
@@ -19,6 +19,10 @@ def row(head: str, relation: str, tail: str, passage: object) -> dict[str, objec
     return {"head": head, "relation": relation, "tail": tail, "passage_id": passage}
 
 
+def passage(identifier: str, text: str = "One text.", document: str = "") -> Passage:
+    return Passage(identifier, document or identifier, "", text, 0, len(text))
+
+
 BUILT = ("Tarn Mill", "built by", "Orla Venn")
 BORN = ("Orla Venn", "born in", "Port Isk")
 
@@ -27,13 +31,8 @@ def test_triples_by_passage_in_order(tmp_path: Path) -> None:
     path = triples(
         tmp_path, row(*BORN, "p2"), row(*BUILT, "p1"), row("Orla\x00 Venn ", "", "Mill", 2), row(*BUILT, "p2")
     )
-    assert read_triples(path) == {"p2": [BORN, BUILT], "p1": [BUILT], "2": [("Orla Venn", "", "Mill")]}
-
-
-def test_self_loops_are_dropped_and_counted(tmp_path: Path) -> None:
-    path = triples(tmp_path, row("Abel Works", "owns", "ABEL  works", "p1"), row(*BUILT, "p1"))
-    assert read_triples(path) == {"p1": [BUILT]}
-    assert GivenTriples(path).self_loops == 1
+    found = GivenTriples(path).extract([passage("2"), passage("p1"), passage("p2")])
+    assert [x.triples for x in found] == [(("Orla Venn", "", "Mill"),), (BUILT,), (BORN, BUILT)]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +54,7 @@ def test_self_loops_are_dropped_and_counted(tmp_path: Path) -> None:
 def test_errors_name_file_and_line(tmp_path: Path, bad: object, words: str) -> None:
     path = triples(tmp_path, row(*BUILT, "p1"), bad)
     with pytest.raises(GfmError) as error:
-        read_triples(path)
+        GivenTriples(path)
     assert str(error.value).startswith(f"{path}:2: ")
     assert words in str(error.value)
 

@@ -113,6 +113,7 @@ def test_the_manifest(corpus_z: Any, tmp_path: Path) -> None:
         "mentions": 8,
         "synonyms": 0,
         "edges": 24,
+        "self_loops": 0,
     }
     assert manifest["encoder"]["name"] == "hashing:64"
     assert manifest["extractors"] == ["stub-1"]
