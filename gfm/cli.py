@@ -1,4 +1,4 @@
-"""The command line: demo, index, search, stats."""
+"""The command line: demo, index, search, stats; import, export and merges come from `cli_exchange`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__
+from gfm import __version__, cli_exchange
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
@@ -118,6 +118,9 @@ def index(
     extractor: Annotated[
         str, typer.Option(metavar="NAME", help="spacy, spacy:PIPELINE, or none (titles and given triples only).")
     ] = "spacy",
+    aliases: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Other names to merge (JSONL or CSV: alias, name).")
+    ] = None,
     chunk_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of a passage.")] = 256,
     cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Cache; INDEX/cache.sqlite unless given.")] = None,
 ) -> None:
@@ -127,9 +130,23 @@ def index(
 
     settings = BuildSettings(chunk_tokens=chunk_tokens)
     made = GraphIndex.build(
-        path, out, encoder=encoder, extractor=extractor, triples=triples, settings=settings, cache=cache
+        path,
+        out,
+        encoder=encoder,
+        extractor=extractor,
+        triples=triples,
+        aliases=aliases,
+        settings=settings,
+        cache=cache,
     )
+    _show_built(made, out)
+
+
+def _show_built(made: GraphIndex, out: Path) -> None:
+    """What was built, where the time went, what was passed over, and what to do next."""
     _counts(made)
+    if loops := made.manifest["counts"]["self_loops"]:
+        _say(f"self-loops left out (statements of an entity about itself): {loops}")
     _say(f"\nseconds: {', '.join(f'{stage} {s:.1f}' for stage, s in made.build_seconds.items())}")
     if made.skipped:
         _say(f"skipped {len(made.skipped)} file{'s' * (len(made.skipped) > 1)}:")
@@ -276,6 +293,8 @@ def _say_json(value: Any) -> None:
 def _shell(path: Path) -> str:
     return shlex.quote(str(path))
 
+
+cli_exchange.register(app, _say, _show_built, _DEFAULT_ENCODER)
 
 if __name__ == "__main__":
     main()

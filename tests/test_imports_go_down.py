@@ -11,6 +11,7 @@ import pytest
 # From the top to the bottom. A room is a file or a folder directly in gfm/.
 ROOMS = [
     "cli",
+    "cli_exchange",
     "doors",
     "viewer",
     "train",
@@ -21,6 +22,7 @@ ROOMS = [
     "retrieve",
     "context",
     "nn",
+    "exchange",
     "index",
     "extract",
     "graph",

@@ -21,23 +21,19 @@ class GivenGraph:
     """An extractor that looks up what is given of a passage.
 
     Args:
-        entities: Rows of an entity table; may be empty.
-        triples: Each with at least one passage or document that states it.
+        resolved: The rows, each name an entity of its own; each triple with a passage or document that states it.
         settings: Names the input; made of all rows unless given.
 
     Attributes:
         cached: False: what is given belongs to a passage id, so a cache by the hash of the text would mix it up.
         settings: Changes with every row.
-        resolved: The rows, each name an entity of its own; its table is what the graph has to know.
-
-    Raises:
-        GfmError: As `resolve`.
+        resolved: As given; its table is what the graph has to know.
     """
 
     cached = False
 
-    def __init__(self, entities: Sequence[GivenEntity], triples: Sequence[GivenTriple], settings: str = ""):
-        self.resolved: Resolved = resolve(entities, triples)
+    def __init__(self, resolved: Resolved, settings: str = ""):
+        self.resolved = resolved
         self.settings = settings or f"given-2:{_digest(self.resolved)}"
         self._given = _by_passage(self.resolved)
 
@@ -121,10 +117,15 @@ def _by_passage(resolved: Resolved) -> dict[str, _Passage]:
         statement = _merged(text, rows)
         for passage in dict.fromkeys(p for row in rows for p in row.passage_ids):
             given[passage].statements[statement] = None
+    stated: dict[str, list[str]] = defaultdict(list)
+    for t in resolved.triples:
+        for name in (t.head, t.tail):
+            stated[name_key(name)] += t.passage_ids
     for entity in resolved.entities:
         for passage in entity.passage_ids:
             given[passage].names[entity.name] = None
-            if entity.description:
+        if entity.description:
+            for passage in dict.fromkeys([*entity.passage_ids, *sorted(stated[name_key(entity.name)])]):
                 given[passage].statements[Statement(description_text(entity))] = None
     return given
 
@@ -183,4 +184,4 @@ class GivenTriples(GivenGraph):
 
     def __init__(self, path: Path):
         triples = read_triple_rows(path)
-        super().__init__([], triples, f"given-1:{hashlib.sha256(path.read_bytes()).hexdigest()}")
+        super().__init__(resolve([], triples), f"given-1:{hashlib.sha256(path.read_bytes()).hexdigest()}")

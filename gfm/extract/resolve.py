@@ -179,8 +179,8 @@ class _Senses:
                 known = first.setdefault(row.id, row)
                 if name_key(known.name) != name_key(row.name):
                     raise GfmError(
-                        f"{row.place}: the id {row.id!r} stands for {known.name!r} at {known.place} and for {row.name!r} "
-                        "here; an id stands for one entity: correct one of them"
+                        f"{row.place}: the id {row.id!r} stands for {known.name!r} at {known.place} and for "
+                        f"{row.name!r} here; an id stands for one entity: correct one of them"
                     )
                 self._ids.setdefault(row.id, _Sense(row.id, place=row.place)).add(row)
         for triple in triples:
@@ -197,8 +197,8 @@ class _Senses:
         for identifier, sense in self._ids.items():
             if not sense.declared:
                 raise GfmError(
-                    f"{sense.place}: unknown node {identifier!r}: expected the id of an entity; add it to the entities, "
-                    "or correct it"
+                    f"{sense.place}: unknown node {identifier!r}: expected the id of an entity; add it to the "
+                    "entities, or correct it"
                 )
 
     def _name_ids(self) -> None:
@@ -246,7 +246,7 @@ class _Senses:
         for sense in self.all():
             sense.name = sense.name or plain_name(best_form(sense.names))
         taken = {name_key(sense.name) for sense in self.all()}
-        for key, group in sorted(self._by_key.items()):
+        for _, group in sorted(self._by_key.items()):
             if len(group) < 2:
                 continue
             self.homonyms[min(sense.name for sense in group)] = group

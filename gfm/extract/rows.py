@@ -11,7 +11,10 @@ from gfm.text.normalise import name_key
 from gfm.text.reading import Row, is_identifier, one_line, read_rows
 from gfm.types import GfmError, GivenEntity, GivenTriple
 
-HEAD, RELATION, TAIL = ("head", "subject", "source"), ("relation", "predicate", "rel"), ("tail", "object", "target")
+# The first of each is ours, the others are those of common tables of edges.
+HEAD = ("head", "subject", "source", "src", "from")
+RELATION = ("relation", "predicate", "rel", "label", "type")
+TAIL = ("tail", "object", "target", "dst", "to")
 NAME, ENTITY_ID = ("name", "label", "title"), ("id", "_id")
 PASSAGES = ("passage_ids", "passage_id")
 TRIPLE_FIELDS = {

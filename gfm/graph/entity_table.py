@@ -1,4 +1,4 @@
-"""What is known of entities beside the texts: other names, types, descriptions, and which of one name are two things."""
+"""What is known of entities beside the texts: other names, types, descriptions, and what of one name is two things."""
 
 from __future__ import annotations
 
