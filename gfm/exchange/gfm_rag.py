@@ -9,8 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gfm.exchange.tables import GraphTables, checked_text, known_ids, lost_note, not_kept, read_json, write_text
-from gfm.text.normalise import name_key, strip_bracket
+from gfm.exchange.tables import (
+    GraphTables,
+    checked_text,
+    is_title,
+    known_ids,
+    lost_note,
+    names_by_passage,
+    not_kept,
+    read_json,
+    write_text,
+)
+from gfm.text.normalise import name_key
 from gfm.text.reading import one_line, printable, read_lines
 from gfm.types import Document, GfmError, GivenEntity, GivenTriple
 
@@ -37,11 +47,8 @@ def read(path: Path) -> GraphTables:
     texts = read_texts(path)
     lost: dict[str, str] = {}
     tables = GraphTables(entities=_entities(find_file(path, _ENTITIES_OF), set(texts), lost))
-    named: dict[str, set[str]] = defaultdict(set)
-    for entity in tables.entities:
-        for key in entity.passage_ids:
-            named[key].add(entity.name)
-    tables.documents = [document_of(key, text, {}, named[key]) for key, text in texts.items()]
+    names = names_by_passage(tables.entities)
+    tables.documents = [document_of(key, text, {}, names.get(key, ())) for key, text in texts.items()]
     kg = find_file(path, _KG)
     synonyms = 0
     for number, line in read_lines(kg):
@@ -84,7 +91,7 @@ def read_texts(path: Path) -> dict[str, str]:
 
 
 def document_of(key: str, text: str, attributes: Mapping[str, Any], names: Iterable[str]) -> Document:
-    """A document by its key, which may be its title or an id: a title is the name of an entity that it mentions.
+    """A document by its key, which may be its title or an id.
 
     Args:
         key: As the data set has it.
@@ -92,8 +99,7 @@ def document_of(key: str, text: str, attributes: Mapping[str, Any], names: Itera
         attributes: That we write; they say more than the key.
         names: Of the entities that it mentions.
     """
-    is_title = {name_key(_bare(form)) for form in (key, strip_bracket(key))} & {name_key(_bare(n)) for n in names}
-    title = str(attributes.get("title", key if is_title else ""))
+    title = str(attributes.get("title", key if is_title(_bare(key), map(_bare, names)) else ""))
     metadata = attributes.get("metadata")
     kept = metadata if isinstance(metadata, dict) else {}
     return Document(str(attributes.get("id", key)), one_line(title), printable(text), kept)
@@ -140,7 +146,7 @@ def write(tables: GraphTables, folder: Path) -> list[str]:
     for entity in tables.entities:
         for passage in entity.passage_ids:
             names[key[passage]][_bare(entity.name)] = None
-    lines = {",".join(map(_bare, (t.head, t.relation, t.tail))): None for t in tables.triples if t.head}
+    lines = sorted({",".join(map(_bare, (t.head, t.relation, t.tail))) for t in tables.triples if t.head})
     entities_of = {name: list(found) for name, found in names.items()}
     write_text(folder / _STAGE / _KG, "".join(f"{line}\n" for line in lines))
     write_text(folder / _STAGE / _ENTITIES_OF, json.dumps(entities_of, ensure_ascii=False, indent=1) + "\n")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -19,6 +19,7 @@ from gfm.exchange.tables import (
     checked_text,
     known_ids,
     lost_note,
+    names_by_passage,
     not_kept,
     one_row_each,
     source_name,
@@ -50,8 +51,8 @@ def _folders(path: Path) -> list[Path]:
 def read(path: Path) -> GraphTables:
     """Text units become documents: an entity or relationship names those that it was found in.
 
-    The title of a unit is that of its document, unless that is the name of a file. A relationship has a description
-    and no predicate.
+    The title of a unit is that of its document, where an entity of the unit has that name. A relationship has a
+    description and no predicate.
 
     Raises:
         GfmError: A table is missing or damaged, or a row lacks what it needs; by file and row.
@@ -64,20 +65,22 @@ def read(path: Path) -> GraphTables:
         )
     rows = {name: _Table(folders[0], name) for name in _TABLES}
     lost: dict[str, str] = {}
-    tables = GraphTables(_documents(rows["text_units"], rows["documents"]))
-    known = {document.id for document in tables.documents}
+    tables = GraphTables()
+    units = _units(rows["text_units"])
+    known = set(units)
     entities = []
     for row in rows["entities"]:
         name = row.name("title", "name")
-        units = known_ids(row.texts("text_unit_ids"), known, row.place, lost)
+        of = known_ids(row.texts("text_unit_ids"), known, row.place, lost)
         description = one_line(row.text("description"))
-        entities.append(GivenEntity(name, "", one_line(row.text("type")), description, (), units, row.place))
+        entities.append(GivenEntity(name, "", one_line(row.text("type")), description, (), of, row.place))
     tables.entities = one_row_each(entities)
+    tables.documents = _documents(units, rows["documents"], names_by_passage(entities))
     for row in rows["relationships"]:
-        units = known_ids(row.texts("text_unit_ids"), known, row.place, lost)
+        of = known_ids(row.texts("text_unit_ids"), known, row.place, lost)
         description = one_line(row.text("description"))
         head, tail = row.name("source"), row.name("target")
-        tables.triples.append(GivenTriple(head, "", tail, units, row.number("weight"), description, place=row.place))
+        tables.triples.append(GivenTriple(head, "", tail, of, row.number("weight"), description, place=row.place))
     tables.notes = lost_note(lost, "text units that entities and relationships name") if known else []
     return tables
 
@@ -149,17 +152,27 @@ class _Table:
             yield _Row(self._path, number, values)
 
 
-def _documents(units: _Table, documents: _Table) -> list[Document]:
-    titles = {row.text("id"): one_line(row.text("title")) for row in documents}
-    metadata = {row.text("id"): _metadata(row) for row in documents}
-    found = []
-    for row in units:
+def _units(table: _Table) -> dict[str, tuple[str, list[str]]]:
+    """Text and document ids of each text unit."""
+    found: dict[str, tuple[str, list[str]]] = {}
+    for row in table:
         identifier, text = checked_text(row.place, row.text("id"), row.text("text"))
-        of = [row.text("document_id")] if row.text("document_id") else row.texts("document_ids")
-        more = dict(metadata.get(of[0], {})) if of else {}
+        if identifier in found:
+            row.fail(f"the id {identifier!r} stands here for the second time; ids are unique")
+        found[identifier] = text, [row.text("document_id")] if row.text("document_id") else row.texts("document_ids")
+    return found
+
+
+def _documents(
+    units: Mapping[str, tuple[str, list[str]]], documents: _Table, names: Mapping[str, Iterable[str]]
+) -> list[Document]:
+    known = {row.text("id"): (one_line(row.text("title")), _metadata(row)) for row in documents}
+    found = []
+    for identifier, (text, of) in units.items():
+        title, metadata = known.get(of[0], ("", {})) if of else ("", {})
         if of and of != [identifier]:
-            more["document_id"] = of[0] if len(of) == 1 else of
-        found.append(titled(identifier, titles.get(of[0], "") if of else "", text, more))
+            metadata = {**metadata, "document_id": of[0] if len(of) == 1 else of}
+        found.append(titled(identifier, title, text, metadata, names.get(identifier, ())))
     return found
 
 
@@ -179,7 +192,7 @@ def write(tables: GraphTables, folder: Path) -> list[str]:
 
     A relationship's description is that of the triple, or else its sentence.
     """
-    triples = [t for t in tables.triples if t.head]
+    triples = sorted((t for t in tables.triples if t.head), key=lambda t: (t.head, t.tail, _said(t)))
     unit_of = _numbers_by(passages=[e.passage_ids for e in tables.entities])
     relation_of = _numbers_by(passages=[t.passage_ids for t in triples])
     entity_ids = [_id("entity", e.name) for e in tables.entities]

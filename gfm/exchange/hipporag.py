@@ -11,8 +11,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from gfm.exchange.tables import GraphTables, checked_text, not_kept, read_json, write_text
-from gfm.text.normalise import name_key, strip_bracket
+from gfm.exchange.tables import GraphTables, checked_text, is_title, not_kept, read_json, write_text
+from gfm.text.normalise import name_key
 from gfm.text.reading import one_line, printable
 from gfm.types import Document, GfmError, GivenEntity, GivenTriple
 
@@ -115,8 +115,7 @@ def _document(place: str, doc: dict[str, Any], names: set[str]) -> Document:
     identifier = str(identifier) if isinstance(identifier, int) else identifier
     identifier, text = checked_text(place, identifier, text)
     first, _, rest = printable(text).partition("\n")
-    keys = {name_key(name) for name in names}
-    if rest.strip() and {name_key(first), name_key(strip_bracket(first))} & keys:
+    if rest.strip() and is_title(first, names):
         return Document(identifier, one_line(first), rest)
     return Document(identifier, "", printable(text))
 

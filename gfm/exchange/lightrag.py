@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from gfm.exchange.tables import (
     checked_text,
     known_ids,
     lost_note,
+    names_by_passage,
     not_kept,
     one_row_each,
     read_json,
@@ -51,12 +53,12 @@ def read(path: Path) -> GraphTables:
     """
     folder = path.parent if path.is_file() else path
     nodes, edges = read_graphml(folder / GRAPH)
-    tables = GraphTables(_chunks(folder / CHUNKS) if (folder / CHUNKS).is_file() else [])
-    known = {document.id for document in tables.documents}
+    rows = _chunks(folder / CHUNKS) if (folder / CHUNKS).is_file() else {}
+    tables = GraphTables()
     lost: dict[str, str] = {}
 
     def chunks(element: Element) -> tuple[str, ...]:
-        return known_ids(_parts(element, "source_id"), known, element.place, lost)
+        return known_ids(_parts(element, "source_id"), set(rows), element.place, lost)
 
     quoted = not any(node.values.get("entity_id") for node in nodes.values())
     for element in [*nodes.values(), *edges] if quoted else []:
@@ -66,6 +68,8 @@ def read(path: Path) -> GraphTables:
         GivenEntity(names[i], "", _type(node), _joined(node, "description"), (), chunks(node), node.place)
         for i, node in nodes.items()
     )
+    mentioned = names_by_passage(tables.entities)
+    tables.documents = [_document(i, row, mentioned.get(i, ())) for i, row in rows.items()]
     for edge in edges:
         head, tail = names[edge.source], names[edge.target]
         relation, description = _joined(edge, "keywords"), _joined(edge, "description")
@@ -110,20 +114,23 @@ def _weight(edge: Element) -> float | None:
         raise GfmError(f"{edge.place}: 'weight': expected a number, found {value[:40]!r}") from error
 
 
-def _chunks(path: Path) -> list[Document]:
-    documents = []
-    for identifier, row in read_json(path, dict).items():
+def _chunks(path: Path) -> dict[str, dict[str, Any]]:
+    rows: dict[str, dict[str, Any]] = read_json(path, dict)
+    for identifier, row in rows.items():
         if not isinstance(row, dict):
             raise GfmError(f"{path}: {identifier!r}: expected an object with 'content', found {str(row)[:40]!r}")
-        identifier, text = checked_text(f"{path}: {identifier!r}", identifier, row.get("content"))
-        metadata = {"document_id": row["full_doc_id"]} if row.get("full_doc_id", identifier) != identifier else {}
-        source = str(row.get("file_path") or "")
-        documents.append(titled(identifier, "" if source.lower() in _NOBODY else source, text, metadata))
-    return documents
+        checked_text(f"{path}: {identifier!r}", identifier, row.get("content"))
+    return rows
+
+
+def _document(identifier: str, row: dict[str, Any], names: Iterable[str]) -> Document:
+    metadata = {"document_id": row["full_doc_id"]} if row.get("full_doc_id", identifier) != identifier else {}
+    source = str(row.get("file_path") or "")
+    return titled(identifier, "" if source.lower() in _NOBODY else source, row["content"], metadata, names)
 
 
 def write(tables: GraphTables, folder: Path) -> list[str]:
-    """Write graph and chunks; triples between the same two entities become one undirected edge, as LightRAG has them."""
+    """Write graph and chunks; triples between two entities become one undirected edge, as LightRAG has them."""
     merged: dict[frozenset[str], list[GivenTriple]] = defaultdict(list)
     triples = [t for t in tables.triples if t.head]
     for triple in triples:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,11 +11,10 @@ from typing import Any
 
 from gfm.extract.given import GivenGraph
 from gfm.extract.resolve import resolve
-from gfm.text.normalise import best_form, name_key, plain_name, statement_text
+from gfm.text.normalise import best_form, name_key, plain_name, statement_text, strip_bracket
 from gfm.text.reading import is_blank, is_identifier, one_line, printable, read_text
 from gfm.types import Document, GfmError, GivenEntity, GivenTriple
 
-_FILE_NAME = re.compile(r"\.(?:txt|md|markdown|rst|tex|csv|tsv|jsonl?|xml|html?|pdf|docx?|pptx?|xlsx?|epub)$", re.I)
 MADE = {"made_from": "graph"}
 
 
@@ -56,12 +54,16 @@ def prepare(tables: GraphTables) -> tuple[list[Document], GivenGraph]:
         GfmError: Nothing to build from, a passage id that no document has, or rows that contradict each other.
     """
     resolved = resolve(tables.entities, tables.triples)
+
+    def key_of(name: str) -> str:
+        return resolved.table.canonical(name_key(name))
+
     told: dict[str, list[GivenTriple]] = defaultdict(list)
     in_triples: set[str] = set()
     for triple in resolved.triples:
-        in_triples |= {name_key(triple.head), name_key(triple.tail)}
+        in_triples |= {key_of(triple.head), key_of(triple.tail)}
         if not triple.passage_ids:
-            told[name_key(triple.head)].append(triple)
+            told[key_of(triple.head)].append(triple)
     rows = {name_key(entity.name): entity for entity in resolved.entities}
     names = {key: rows[key].name if key in rows else min(t.head for t in ts) for key, ts in told.items()}
     for key, entity in rows.items():
@@ -73,7 +75,7 @@ def prepare(tables: GraphTables) -> tuple[list[Document], GivenGraph]:
         raise GfmError("expected documents, entities or triples to build an index from, found none")
 
     def placed(triple: GivenTriple) -> GivenTriple:
-        home = made.get(name_key(triple.head))
+        home = made.get(key_of(triple.head))
         return triple if triple.passage_ids or home is None else replace(triple, passage_ids=(home.id,))
 
     def at_home(entity: GivenEntity) -> GivenEntity:
@@ -160,17 +162,36 @@ def one_row_each(entities: Iterable[GivenEntity]) -> list[GivenEntity]:
     return [replace(row, type=", ".join(sorted(types[name_key(row.name)]))) for row in rows]
 
 
-def titled(identifier: str, name: str, text: str, metadata: dict[str, Any]) -> Document:
-    """A document with the title ``name``; the name of a file is no title, and is kept as ``file_path``."""
+def is_title(name: str, entities: Iterable[str]) -> bool:
+    """Whether what a system calls a text is a title, not a file's name or an id: an entity of the text has this name.
+
+    Args:
+        name: Of the text.
+        entities: Names of the entities that the text mentions; a title may have a bracket more.
+    """
+    return bool({name_key(name), name_key(strip_bracket(name))} & {name_key(entity) for entity in entities})
+
+
+def titled(identifier: str, name: str, text: str, metadata: dict[str, Any], entities: Iterable[str]) -> Document:
+    """A document whose title is ``name`` if `is_title` says so; otherwise the name is kept as ``file_path``."""
     name = one_line(name)
-    if _FILE_NAME.search(name):
-        return Document(identifier, "", printable(text), {**metadata, "file_path": name})
-    return Document(identifier, name, printable(text), metadata)
+    if is_title(name, entities):
+        return Document(identifier, name, printable(text), metadata)
+    return Document(identifier, "", printable(text), {**metadata, "file_path": name} if name else metadata)
 
 
 def source_name(document: Document) -> str:
     """What `titled` made title or metadata of."""
     return document.title or str(document.metadata.get("file_path", ""))
+
+
+def names_by_passage(entities: Iterable[GivenEntity]) -> dict[str, set[str]]:
+    """Names of the entities that each passage mentions."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for entity in entities:
+        for passage in entity.passage_ids:
+            found[passage].add(entity.name)
+    return found
 
 
 def known_ids(ids: Iterable[str], known: set[str], place: str, lost: dict[str, str]) -> tuple[str, ...]:

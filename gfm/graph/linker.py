@@ -13,8 +13,8 @@ class TitleLinker:
     """Longest-match dictionary of titles over folded tokens.
 
     A title is found under its full form and without its bracketed suffix. A bare form that several titles share stands
-    for none of them: it is an entity of its own, tied to each as a synonym (`aliases`). Aliases that somebody gave are
-    found like titles, and come before the bare forms of titles.
+    for none of them: it is an entity of its own, tied to each as a synonym (`aliases`); so does one that a table knows
+    as an entity beside the title's. Aliases that somebody gave are found like titles, and come before bare forms.
 
     Args:
         titles: The titles of all passages; blank ones are passed over.
@@ -38,9 +38,9 @@ class TitleLinker:
         self._shared_by: dict[str, list[str]] = defaultdict(list)
         self._add_table()
         for form, keys in bare.items():
-            resolved = next(iter(keys)) if len(keys) == 1 else form
-            self._add(form, spelt[form], resolved)
-            self.aliases.update((form, key) for key in keys if len(keys) > 1 and key != form)
+            alone = len(keys) == 1 and not self._apart(form, *keys)
+            self._add(form, spelt[form], next(iter(keys)) if alone else form)
+            self.aliases.update((form, key) for key in keys if not alone and key != form)
         for key, spellings in names.items():
             self._add(key, spellings, key)
             self._key_of_name[key] = self._table.canonical(key)
@@ -59,6 +59,10 @@ class TitleLinker:
             self.aliases.update((form, key) for key in keys if key != form)
             for key in keys:
                 self._shared_by[key].append(form)
+
+    def _apart(self, form: str, key: str) -> bool:
+        """Whether the table has both a bare form and the title that it would stand for."""
+        return form != key and form in self._table.entities and key in self._table.entities
 
     def _add(self, form: str, spellings: Sequence[str], key: str) -> None:
         """Enter a form by its key and as texts spell it: in some scripts folding moves the borders of tokens."""

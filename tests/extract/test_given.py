@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gfm.extract.extraction import Extraction, Extractor
-from gfm.extract.given import GivenGraph, GivenTriples
-from gfm.types import GfmError, GivenEntity, GivenTriple, Passage
+from gfm.extract.given import GivenTriples
+from gfm.types import GfmError, Passage
 
 
 def triples(folder: Path, *rows: object) -> Path:
