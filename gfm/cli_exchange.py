@@ -96,7 +96,7 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
         index_folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")],
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     ) -> None:
-        """Which names share one entity and why: another spelling, a bracket, or an alias that you gave.
+        """Which names share one entity and why: another spelling, a bracket, an alias that you gave, or the context.
 
         An alias goes when you build without its line; a spelling that should be apart needs an id or a type.
         """

@@ -44,6 +44,8 @@ def read(path: Path) -> GraphTables:
     tables = GraphTables()
     if path.is_file():
         tables.triples = _triples(path, _Nodes([]), tables.notes)
+        if not tables.triples:
+            raise GfmError(f"{path}: expected at least one row under the header, found none")
         return tables
     nodes, edges = _the_one(path, ENTITIES), _the_one(path, TRIPLES)
     entities = [entity_of(row) for row in _rows(nodes, ENTITY_FIELDS, tables.notes)] if nodes else []
@@ -108,8 +110,6 @@ def _triples(path: Path, nodes: _Nodes, notes: list[str]) -> list[GivenTriple]:
                 fields: dict[str, Any] = {side: name, f"{side}_id": identifier}
                 triple = replace(triple, **fields)
         triples.append(triple)
-    if not triples:
-        raise GfmError(f"{path}: expected at least one row under the header, found none")
     return triples
 
 

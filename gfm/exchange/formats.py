@@ -38,7 +38,7 @@ WHOLE_DOCUMENTS = ("jsonl", "csv")  # the others have one text for what a triple
 _LAYOUTS = (
     "entities.parquet (graphrag), graph_chunk_entity_relation.graphml (lightrag), openie_*.json (hipporag), kg.txt "
     "(gfm-rag), nodes.csv with a column attributes (g-reasoner), triples.jsonl or entities.jsonl (jsonl), triples.csv, "
-    "edges.csv, entities.csv or nodes.csv (csv), one .graphml, or one .nt (ntriples)"
+    "edges.csv, entities.csv or nodes.csv (csv), one .graphml (graphml), or one .nt (ntriples)"
 )
 
 

@@ -19,7 +19,8 @@ class Merge:
         key: Of the entity.
         name: Of the entity, as it is shown.
         why: ``spelling`` (case, spaces, accents stored otherwise), ``bracket`` (a title without its bracket, or the
-            other way round), or ``alias`` (a line of a table).
+            other way round), ``alias`` (a line of a table), or ``context`` (a name that several entities share, and
+            the passage says which).
         forms: The names, with how often each was found.
     """
 
@@ -50,4 +51,7 @@ def merges_of(index: GraphIndex) -> list[Merge]:
 def _why(form: str, shown: str, table: EntityTable) -> str:
     if form == shown:
         return "spelling"
-    return "alias" if form in table.aliases or shown in table.aliases else "bracket"
+    alias = table.aliases.get(form) or table.aliases.get(shown)
+    if alias is None:
+        return "bracket"
+    return "alias" if len(alias.names) == 1 else "context"

@@ -348,6 +348,14 @@ def test_an_alias_outweighs_the_cosine() -> None:
     assert (links.tolist(), weight.tolist()) == ([[0, 1]], [1.0])
 
 
+def test_two_of_one_name_are_never_near_equal() -> None:
+    """B03."""
+    parts = parts_of(["moss", "moss (cook)", "moss (diver)"], [(0, 1), (0, 2)])
+    parts.apart = [(1, 2)]
+    rows = np.array([[1, 0]] * 3, dtype=np.float32)
+    assert synonyms(parts, rows, BuildSettings())[0].tolist() == [[0, 1], [0, 2]]
+
+
 def test_no_names_no_synonyms() -> None:
     links, weight = synonyms(parts_of([]), np.zeros((0, 8), dtype=np.float32), BuildSettings())
     assert (links.shape, weight.shape) == ((0, 2), (0,))
