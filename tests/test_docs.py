@@ -13,7 +13,7 @@ import pytest
 
 _SNIPPET = re.compile(r"<!-- run -->\n```(bash|python)\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)")
-PAGES = ("README.md", "docs/data.md", "docs/architecture.md", "docs/troubleshooting.md")
+PAGES = ("README.md", "docs/data.md", "docs/architecture.md", "docs/troubleshooting.md", "docs/exchange.md")
 _DOCUMENTS = 12  # of the demo corpus: enough to answer from, few enough to encode in a second
 
 
@@ -63,13 +63,17 @@ def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
     assert "<context>" in outputs[0]
     assert outputs[1].startswith("<context>\nFacts:\n")
     assert "wrote run.json: 12 question(s)" in outputs[2]
+    assert "wrote " in outputs[4]
+    assert re.search(r"^read: 12 passages, \d+ rows of entities, \d+ triples$", outputs[4], re.MULTILINE)
+    assert outputs[5].startswith("graphml 12 ")
+    assert re.search(r"^\d+ merges$", outputs[6], re.MULTILINE)
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    assert [language for language, _ in snippets(repository)] == ["bash", "python", "bash", "python"]
+    assert [language for language, _ in snippets(repository)] == ["bash", "python"] * 3 + ["bash"]
 
 
 @pytest.mark.parametrize("page", PAGES)
