@@ -109,7 +109,7 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
             return
         for merge in found:
             say(f"{merge.name} ({merge.why}): {', '.join(f'{form} ({n})' for form, n in merge.forms.items())}")
-        say(f"{len(found)} merges" if found else "no merges: every entity has one spelling")
+        say(f"{len(found)} merge{'s' * (len(found) != 1)}" if found else "no merges: every entity has one spelling")
 
 
 def _row(merge: Merge) -> dict[str, Any]:

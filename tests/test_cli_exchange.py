@@ -93,7 +93,7 @@ def test_index_takes_aliases_and_tells_of_self_loops(gfm: Gfm, z_files: Path, tm
     status, output, _ = gfm("index", z_files / "corpus.jsonl", "--out", tmp_path / "i", *arguments)
     assert status == 0
     assert "self-loops left out (statements of an entity about itself): 1" in output
-    assert gfm("merges", tmp_path / "i")[1] == "Tarn Mill (alias): Orla Venn (2)\n1 merges\n"
+    assert gfm("merges", tmp_path / "i")[1] == "Tarn Mill (alias): Orla Venn (2)\n1 merge\n"
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
     assert "wrote " in outputs[4]
     assert re.search(r"^read: 12 passages, \d+ rows of entities, \d+ triples$", outputs[4], re.MULTILINE)
     assert outputs[5].startswith("graphml 12 ")
-    assert re.search(r"^\d+ merges$", outputs[6], re.MULTILINE)
+    assert re.search(r"^Czech Republic \(alias\): Czechia \(\d+\)$", outputs[6], re.MULTILINE)
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
