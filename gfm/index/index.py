@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from gfm.graph.knowledge_graph import SUBJECT, KnowledgeGraph
 from gfm.index import store
@@ -192,23 +193,36 @@ class GraphIndex:
                 self._columns[table, name] = column.chunk(0) if column.num_chunks == 1 else column
             return self._columns[table, name]
 
-    def _value(self, table: str, name: str, number: int) -> Any:
+    def _values(self, table: str, name: str, numbers: np.ndarray) -> list[Any]:
+        """A column's values at the given row numbers, read in one go: per value, Arrow costs more than the value."""
         column = self._column(table, name)
-        if not 0 <= number < len(column):  # a negative number would count from the end
-            raise IndexError(f"{table}: expected a number from 0 to {len(column) - 1}, found {number}")
-        return column[number].as_py()
+        wrong = numbers[(numbers < 0) | (numbers >= len(column))]  # Arrow counts neither from the end nor beyond it
+        if len(wrong):
+            raise IndexError(f"{table}: expected numbers from 0 to {len(column) - 1}, found {wrong[0]}")
+        values: list[Any] = column.take(pa.array(numbers, pa.int64())).to_pylist()
+        return values
+
+    def passages(self, numbers: np.ndarray) -> list[Passage]:
+        """Passages by number, 0 … P-1."""
+        columns = [self._values("passages", name, numbers) for name in Passage.__slots__]
+        return [Passage(*row) for row in zip(*columns, strict=True)]
 
     def passage(self, number: int) -> Passage:
         """Passage by number, 0 … P-1."""
-        return Passage(**{name: self._value("passages", name, number) for name in Passage.__slots__})
+        return self.passages(np.array([number]))[0]
+
+    def entities(self, numbers: np.ndarray) -> list[Entity]:
+        """Entities by number, 0 … N-1."""
+        keys, names = self._values("entities", "key", numbers), self._values("entities", "name", numbers)
+        return [Entity(key, name) for key, name in zip(keys, names, strict=True)]
 
     def entity(self, number: int) -> Entity:
         """Entity by number, 0 … N-1."""
-        return Entity(self.entity_key(number), self._value("entities", "name", number))
+        return self.entities(np.array([number]))[0]
 
     def entity_key(self, number: int) -> str:
         """Key of an entity by number."""
-        return str(self._value("entities", "key", number))
+        return self.entity(number).key
 
     @cached_property
     def subjects(self) -> np.ndarray:
@@ -219,20 +233,22 @@ class GraphIndex:
         out[graph.edge_index[0, edges] - graph.num_entities] = graph.edge_index[1, edges]
         return out
 
+    def triples(self, numbers: np.ndarray) -> list[Triple]:
+        """Triples by number, 0 … T-1, each with its fact's text and sources."""
+        graph = self.graph
+        relations = self._values("triples", "relation", numbers)
+        facts = graph.triple_fact[numbers]
+        heads, tails = (
+            self._values("entities", "name", ends[numbers]) for ends in (graph.triple_head, graph.triple_tail)
+        )
+        texts, weights = self._values("facts", "text", facts), graph.triple_weight[numbers].tolist()
+        ids, start, end = self.passage_ids, graph.fact_passage_ptr[facts], graph.fact_passage_ptr[facts + 1]
+        sources = (tuple(ids[p] for p in graph.fact_passage[a:b]) for a, b in zip(start, end, strict=True))
+        return [Triple(*row) for row in zip(heads, relations, tails, texts, weights, sources, strict=True)]
+
     def triple(self, number: int) -> Triple:
         """Triple by number, 0 … T-1, with the fact's text and sources."""
-        graph = self.graph
-        relation = self._value("triples", "relation", number)
-        fact = int(graph.triple_fact[number])
-        sources = graph.fact_passage[graph.fact_passage_ptr[fact] : graph.fact_passage_ptr[fact + 1]]
-        return Triple(
-            self._value("entities", "name", int(graph.triple_head[number])),
-            relation,
-            self._value("entities", "name", int(graph.triple_tail[number])),
-            self._value("facts", "text", fact),
-            float(graph.triple_weight[number]),
-            tuple(self.passage_ids[p] for p in sources),
-        )
+        return self.triples(np.array([number]))[0]
 
 
 def _graph(path: Path, counts: dict[str, int]) -> KnowledgeGraph:

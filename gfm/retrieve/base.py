@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from gfm.index.index import GraphIndex
 from gfm.text.reading import is_blank
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
+
+T = TypeVar("T")
 
 
 class Retriever(Protocol):
@@ -71,7 +73,13 @@ def passage_hits(index: GraphIndex, numbers: np.ndarray, scores: np.ndarray, top
         bad = index.passage_ids[int(numbers[np.flatnonzero(~np.isfinite(scores))[0]])]
         raise GfmError(f"passage {bad!r}: its score is not finite; check the index's vectors: build the index again")
     order = np.lexsort((numbers, -scores))[:top_k]
-    return [Hit(index.passage(int(numbers[i])), float(scores[i]), rank) for rank, i in enumerate(order, start=1)]
+    return hits(index.passages(numbers[order]), scores[order])
+
+
+def hits(items: Sequence[T], scores: np.ndarray) -> list[Hit[T]]:
+    """Hits of items that stand in order already."""
+    pairs = zip(items, scores.tolist(), strict=True)
+    return [Hit(item, score, rank) for rank, (item, score) in enumerate(pairs, start=1)]
 
 
 def document_scores(retrieval: Retrieval) -> dict[str, float]:
@@ -87,9 +95,3 @@ def query_vector(index: GraphIndex, query: Query, clock: Stopwatch) -> np.ndarra
     with clock.stage("encode"):
         vector: np.ndarray = index.encode([query.text])[0]
     return vector
-
-
-def retrieve_many(retriever: Retriever, queries: Sequence[Query], top_k: int) -> Iterator[Retrieval]:
-    """Retrieve for one question after another."""
-    for query in queries:
-        yield retriever.retrieve(query, top_k)

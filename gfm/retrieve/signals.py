@@ -68,7 +68,7 @@ class Signals:
         bm25: float32[P].
         near_facts: int64[·], nearest facts, best first, with ``near_fact_cosine``.
         seeds: int64[·], nearest entities, best first.
-        near_passages: int64[·], nearest passages, best first, with ``near_passage_cosine``.
+        near_passages: int64[·], nearest passages, best first.
         pagerank: float64[N+P].
         known_fact_cosine: float32[F], NaN where not asked yet.
     """
@@ -80,7 +80,6 @@ class Signals:
     near_fact_cosine: np.ndarray
     seeds: np.ndarray
     near_passages: np.ndarray
-    near_passage_cosine: np.ndarray
     pagerank: np.ndarray
     known_fact_cosine: np.ndarray
 
@@ -117,7 +116,7 @@ def read_signals(
     rank = push(graph, probability, nodes, mass)
     known = np.full(graph.num_facts, np.nan, dtype=np.float32)
     known[facts] = fact_cosine
-    return Signals(vector, token_ids, bm25, facts, fact_cosine, seeds, passages, cosine, rank, known)
+    return Signals(vector, token_ids, bm25, facts, fact_cosine, seeds, passages, rank, known)
 
 
 def _restart(

@@ -100,7 +100,7 @@ def test_chunks_titles_and_subjects(tmp_path: Path) -> None:
 def test_no_number_counts_from_the_end(built: GraphIndex, number: int) -> None:
     """D02: FAISS's filler -1 must never become the last passage."""
     for get in (built.passage, built.entity, built.entity_key, built.triple):
-        with pytest.raises(IndexError, match=f"expected a number from 0 to .*, found {number}"):
+        with pytest.raises(IndexError, match=f"expected numbers from 0 to .*, found {number}"):
             get(number)
 
 

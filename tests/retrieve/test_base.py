@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gfm.index.index import GraphIndex
-from gfm.retrieve.base import Stopwatch, as_query, document_scores, passage_hits, query_vector, retrieve_many
+from gfm.retrieve.base import Stopwatch, as_query, document_scores, passage_hits, query_vector
 from gfm.retrieve.dense import DenseRetriever
 from gfm.retrievers import NAMES, load_retriever
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
@@ -85,14 +85,6 @@ def test_query_vector_is_the_encoders(z: GraphIndex) -> None:
     assert vector.dtype == np.float32
     assert vector.tolist() == z.encode(["Orla Venn"])[0].tolist()
     assert set(clock.seconds) == {"encode"}
-
-
-def test_many_questions_one_after_another(z: GraphIndex) -> None:
-    queries = [Query("a", "Where was Orla Venn born?"), Query("b", "How long does jam keep?")]
-    retriever = DenseRetriever(z)
-    found = list(retrieve_many(retriever, queries, 2))
-    assert [r.query for r in found] == queries
-    assert [r.passages for r in found] == [retriever.retrieve(q, 2).passages for q in queries]
 
 
 @pytest.mark.parametrize("name", NAMES)
