@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,11 +108,15 @@ def read_signals(
         vector: float32[D], its unit vector.
     """
     s, graph = settings, index.graph
-    token_ids = index.lexical.token_ids(text)
-    bm25 = index.lexical.bm25(token_ids)
-    facts, fact_cosine = (x[0] for x in index.fact_vectors.search(vector[None], max(s.near_facts, s.facts)))
-    seeds = index.entity_vectors.search(vector[None], s.seeds)[0][0]
-    passages, cosine = (x[0] for x in index.passage_vectors.search(vector[None], max(s.dense_passages, 64)))
+    # FAISS gives one query one thread, and lets others run meanwhile. The pool is made anew each time: one that is kept
+    # would be dead in a process forked off later.
+    with ThreadPoolExecutor(1) as beside:
+        nearest = beside.submit(index.entity_vectors.search, vector[None], s.seeds)
+        token_ids = index.lexical.token_ids(text)
+        bm25 = index.lexical.bm25(token_ids)
+        facts, fact_cosine = (x[0] for x in index.fact_vectors.search(vector[None], max(s.near_facts, s.facts)))
+        passages, cosine = (x[0] for x in index.passage_vectors.search(vector[None], max(s.dense_passages, 64)))
+        seeds = nearest.result()[0][0]
     nodes, mass = _restart(index, facts[: s.pagerank_facts], fact_cosine, passages, cosine)
     rank = push(graph, probability, nodes, mass)
     known = np.full(graph.num_facts, np.nan, dtype=np.float32)

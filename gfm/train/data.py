@@ -6,6 +6,7 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,10 +185,13 @@ def _pass(sizes: Sequence[int], weights: Sequence[float], seed: int, number: int
 
 def _load(wanted: SetSettings, settings: DataSettings, candidates: CandidateSettings) -> LoadedSet:
     dataset = _read(wanted, wanted.path) if wanted.path else None
+    split = partial(split_questions, wanted=wanted, val_share=settings.val_share, seed=settings.split_seed)
+    if dataset:
+        split(dataset.judged())  # an empty split is found before the index is built
     index = _index(wanted, dataset, settings)
     made = make_questions(index, wanted.made, settings.split_seed) if wanted.made else ([], {})
     asked, gold = (dataset.judged(), dataset.qrels) if dataset else made
-    train, validation = split_questions(asked, wanted, settings.val_share, settings.split_seed)
+    train, validation = split(asked)
     pools = [(train, gold)]
     if dataset and wanted.one_hop:
         pools.append(_one_hop(wanted, train, dataset, settings.split_seed))

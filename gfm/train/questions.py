@@ -94,6 +94,8 @@ class _Maker:
         self._name = names
         letters = np.array([any(c.isalpha() for c in name) for name in names], dtype=bool)
         self._bridges = letters & (graph.entity_df <= _MOST_PASSAGES)
+        about = index.subjects[index.subjects >= 0]
+        self._anchors = about if len(about) else np.flatnonzero(np.diff(self._ptr))
 
     def evidence(self, kind: str) -> list[_Step]:
         """Facts for a question of a kind; empty where the draw led nowhere."""
@@ -106,9 +108,8 @@ class _Maker:
         return [*first, *second] if second else []
 
     def _anchor(self) -> int:
-        """An entity that some passage is about."""
-        subjects = self.index.subjects
-        return int(subjects[self.random.integers(len(subjects))])
+        """An entity that some passage is about; where none is about anything, any that has facts; -1 without facts."""
+        return int(self.random.choice(self._anchors)) if len(self._anchors) else -1
 
     def _chain(self, start: int, steps: int, before: list[_Step] | None = None) -> list[_Step]:
         """Steps from an entity over facts of different passages, through bridges that few passages name."""
