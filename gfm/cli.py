@@ -245,7 +245,7 @@ def _show_demo(result: Demo) -> None:
     _say(f"\nOne of the questions: {query.text}")
     _say(f"Its answer: {query.metadata.get('answer', '?')} (its gold passages are marked with *)\n")
     _say(report.ranking(found, gold))
-    _say(f"\n{report.evidence(found, len(gold), only=gold) or report.evidence(found)}\n")
+    _say(f"\n{report.evidence(found, only=gold) or report.evidence(found)}\n")
     _say(report.context_text(build_context(found, max_tokens=700)))
     table = Table(box=None, pad_edge=False)
     table.add_column(f"{len(result.dataset.judged())} questions", no_wrap=True)
