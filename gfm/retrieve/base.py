@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol, TypeVar
 
@@ -57,6 +57,22 @@ def as_query(query: str | Query, top_k: int) -> Query:
     return found
 
 
+def ranked(
+    items: Callable[[np.ndarray], Sequence[T]], numbers: np.ndarray, scores: np.ndarray, top_k: int | None = None
+) -> list[Hit[T]]:
+    """Hits in total order: score descending, then number.
+
+    Args:
+        items: Makes the items of numbers, all at once: `GraphIndex.entities`, `GraphIndex.triples`, ….
+        numbers: int[m].
+        scores: float[m].
+        top_k: How many; all unless given.
+    """
+    order = np.lexsort((numbers, -scores))[:top_k]
+    pairs = zip(items(numbers[order]), scores[order].tolist(), strict=True)
+    return [Hit(item, score, rank) for rank, (item, score) in enumerate(pairs, start=1)]
+
+
 def passage_hits(index: GraphIndex, numbers: np.ndarray, scores: np.ndarray, top_k: int) -> list[Hit[Passage]]:
     """Hits in total order: score descending, then passage id (passages are numbered in id order).
 
@@ -72,14 +88,7 @@ def passage_hits(index: GraphIndex, numbers: np.ndarray, scores: np.ndarray, top
     if not np.isfinite(scores).all():
         bad = index.passage_ids[int(numbers[np.flatnonzero(~np.isfinite(scores))[0]])]
         raise GfmError(f"passage {bad!r}: its score is not finite; check the index's vectors: build the index again")
-    order = np.lexsort((numbers, -scores))[:top_k]
-    return hits(index.passages(numbers[order]), scores[order])
-
-
-def hits(items: Sequence[T], scores: np.ndarray) -> list[Hit[T]]:
-    """Hits of items that stand in order already."""
-    pairs = zip(items, scores.tolist(), strict=True)
-    return [Hit(item, score, rank) for rank, (item, score) in enumerate(pairs, start=1)]
+    return ranked(index.passages, numbers, scores, top_k)
 
 
 def document_scores(retrieval: Retrieval) -> dict[str, float]:

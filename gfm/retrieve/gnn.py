@@ -14,7 +14,7 @@ from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, INVERSE_FACT
 from gfm.index.index import GraphIndex
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
-from gfm.retrieve.base import Stopwatch, as_query, hits, passage_hits, query_vector
+from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector, ranked
 from gfm.retrieve.candidates import CandidateBuilder, Candidates
 from gfm.retrieve.features import EDGE_INPUTS, NAMED, NODE_INPUTS, subgraph
 from gfm.retrieve.prune import Kept, evidence_paths, prune
@@ -154,17 +154,15 @@ class GNNRetriever:
         return node.astype(np.float64), edge
 
     def _entities(self, found: Candidates, node: np.ndarray, kept: Kept) -> list[Hit[Entity]]:
-        numbers = np.flatnonzero(kept.node[: len(found.entities)])
-        order = numbers[np.lexsort((numbers, -node[numbers]))]
-        return hits(self.index.entities(found.entities[order]), node[order])
+        local = np.flatnonzero(kept.node[: len(found.entities)])
+        return ranked(self.index.entities, found.entities[local], node[local])
 
     def _triples(self, triple: np.ndarray, edge: np.ndarray, kept: np.ndarray) -> list[Hit[Triple]]:
         """Kept facts by the better score of their two directions."""
         numbers, group = np.unique(triple[kept], return_inverse=True)
         best = np.full(len(numbers), -np.inf)
         np.maximum.at(best, group, edge[kept])
-        order = np.lexsort((numbers, -best))
-        return hits(self.index.triples(numbers[order]), best[order])
+        return ranked(self.index.triples, numbers, best)
 
     def _steps(self, found: Candidates, edges: list[int]) -> dict[int, PathStep]:
         """What a reader sees of each of the given edges, by its position."""
