@@ -14,7 +14,7 @@ from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, SYNONYM
 from gfm.index.index import GraphIndex
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
-from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector
+from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector, ranked
 from gfm.retrieve.candidates import CandidateBuilder, Candidates
 from gfm.retrieve.features import EDGE_INPUTS, NAMED, NODE_INPUTS, subgraph
 from gfm.retrieve.prune import Kept, evidence_paths, prune
@@ -151,20 +151,15 @@ class GNNRetriever:
         return node.astype(np.float64), edge
 
     def _entities(self, found: Candidates, node: np.ndarray, kept: Kept) -> list[Hit[Entity]]:
-        numbers = np.flatnonzero(kept.node[: len(found.entities)])
-        order = numbers[np.lexsort((numbers, -node[numbers]))]
-        return [
-            Hit(self.index.entity(int(found.entities[i])), float(node[i]), rank)
-            for rank, i in enumerate(order, start=1)
-        ]
+        local = np.flatnonzero(kept.node[: len(found.entities)])
+        return ranked(self.index.entity, found.entities[local], node[local])
 
     def _triples(self, triple: np.ndarray, edge: np.ndarray, kept: np.ndarray) -> list[Hit[Triple]]:
         """Kept facts by the better score of their two directions."""
         numbers, group = np.unique(triple[kept], return_inverse=True)
         best = np.full(len(numbers), -np.inf)
         np.maximum.at(best, group, edge[kept])
-        order = np.lexsort((numbers, -best))
-        return [Hit(self.index.triple(int(numbers[i])), float(best[i]), rank) for rank, i in enumerate(order, start=1)]
+        return ranked(self.index.triple, numbers, best)
 
     def _steps(self, found: Candidates, path: list[int]) -> list[PathStep]:
         return [self._step(found, position) for position in path]
