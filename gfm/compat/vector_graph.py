@@ -63,9 +63,14 @@ class VectorGraphRetriever:
         picked: int = 5,
         chooser: Chooser | None = None,
     ):
-        whole = {"near_entities": near_entities, "near_relations": near_relations, "degree": degree}
-        for name, value in {**whole, "max_relations": max_relations, "picked": picked}.items():
-            check_whole(f"vector_graph {name}", value, 1 if name in ("max_relations", "picked") else 0)
+        for name, value, least in (
+            ("near_entities", near_entities, 0),
+            ("near_relations", near_relations, 0),
+            ("degree", degree, 0),
+            ("max_relations", max_relations, 1),
+            ("picked", picked, 1),
+        ):
+            check_whole(f"vector_graph {name}", value, least)
         if isinstance(above_cosine, bool) or not isinstance(above_cosine, int | float) or not -1 <= above_cosine <= 1:
             raise GfmError(f"vector_graph above_cosine: expected a number from -1 to 1, found {above_cosine!r}")
         self.index, self.chooser = index, chooser
@@ -98,20 +103,17 @@ class VectorGraphRetriever:
         with clock.stage("choose"):
             chosen = self._choose(query, relations)
         with clock.stage("passages"):
-            sources, _ = expand(graph.fact_passage_ptr, chosen)
-            brought = distinct(graph.fact_passage[sources].astype(np.int64), top_k)
-            nearest = self.index.passage_vectors.search(vector[None], top_k)[0][0]
-            padding = nearest[~np.isin(nearest, brought)][: top_k - len(brought)]
+            brought, padding = self._passages(chosen, vector, top_k)
             passages = np.concatenate([brought, padding])
-            triples, owner = expand(graph.fact_triple_ptr, chosen)
-            cosine = facts.cosine(chosen, vector)
             hits = passage_hits(self.index, passages, 1.0 / np.arange(1, len(passages) + 1), top_k)
+            triples, owner = expand(graph.fact_triple_ptr, chosen)
+            cosine = facts.cosine(chosen, vector)[owner]
         if not len(brought):
             _LOG.warning("query %r: no relation brought a passage; ranked by cosine (dense)", query.id)
         return Retrieval(
             query=query,
             entities=ranked(self.index.entity, entities, closeness),
-            triples=ranked(self.index.triple, triples, cosine[owner]),
+            triples=ranked(self.index.triple, triples, cosine),
             passages=hits,
             score_unit="reciprocal rank",
             trace={
@@ -172,3 +174,11 @@ class VectorGraphRetriever:
                 f"found {', '.join(map(repr, unknown))}"
             )
         return distinct(np.array(chosen, dtype=np.int64), len(chosen))
+
+    def _passages(self, relations: np.ndarray, vector: np.ndarray, top_k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Source passages of the relations in their order, and the nearest others: ``top_k`` in all, int64[·] each."""
+        graph = self.index.graph
+        sources, _ = expand(graph.fact_passage_ptr, relations)
+        brought = distinct(graph.fact_passage[sources].astype(np.int64), top_k)
+        nearest = self.index.passage_vectors.search(vector[None], top_k)[0][0]
+        return brought, nearest[~np.isin(nearest, brought)][: top_k - len(brought)]
