@@ -19,6 +19,8 @@ _MAKERS = {
     "dense": ("gfm.retrieve.dense", "DenseRetriever"),
     "bm25": ("gfm.retrieve.bm25", "BM25Retriever"),
     "hybrid": ("gfm.retrieve.hybrid", "HybridRetriever"),
+    "vector_graph": ("gfm.compat.vector_graph", "VectorGraphRetriever"),
+    "graph_search": ("gfm.compat.graph_search", "GraphSearchRetriever"),
 }
 NAMES = tuple(_MAKERS)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -21,7 +23,7 @@ from gfm.index.vectors import Vectors, read_hnsw
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder, Fingerprint, load_encoder
 from gfm.types import Entity, GfmError, Passage, Triple
 
-_TABLES = ("passages", "entities", "facts", "triples")
+_TABLES = ("documents", "passages", "entities", "facts", "triples")
 
 
 class GraphIndex:
@@ -177,6 +179,17 @@ class GraphIndex:
         return self._list("passages", "document_id")
 
     @cached_property
+    def document_metadata(self) -> dict[str, dict[str, Any]]:
+        """Free fields of each document, by its id; what JSON cannot hold is stored as a string."""
+        ids, fields_ = self._list("documents", "id"), self._list("documents", "metadata")
+        return {document: json.loads(text) for document, text in zip(ids, fields_, strict=True)}
+
+    @cached_property
+    def entity_keys(self) -> list[str]:
+        """Key of each entity; sorted, so that entities are numbered in the order of their keys."""
+        return self._list("entities", "key")
+
+    @cached_property
     def fact_texts(self) -> list[str]:
         """Text of each fact."""
         return self._list("facts", "text")
@@ -223,6 +236,11 @@ class GraphIndex:
     def entity_key(self, number: int) -> str:
         """Key of an entity by number."""
         return self.entity(number).key
+
+    def entity_number(self, key: str) -> int | None:
+        """Number of the entity with a key; None where there is none."""
+        number = bisect_left(self.entity_keys, key)
+        return number if number < len(self.entity_keys) and self.entity_keys[number] == key else None
 
     @cached_property
     def subjects(self) -> np.ndarray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -52,9 +52,18 @@ def as_query(query: str | Query, top_k: int) -> Query:
         raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}")
     if is_blank(found.text):
         raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}: empty or blank")
-    if isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1:
-        raise GfmError(f"top_k: expected a whole number of 1 or more, found {top_k!r}")
+    check_whole("top_k", top_k, 1)
     return found
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Refuse a setting that is no whole number of ``least`` or more.
+
+    Raises:
+        GfmError: It is not; the message names the setting.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise GfmError(f"{name}: expected a whole number of {least} or more, found {value!r}")
 
 
 def ranked(

@@ -69,6 +69,12 @@ def test_vectors_are_of_what_they_say(built: GraphIndex) -> None:
     assert built.passage_vectors.rows.tolist() == encoder.encode(texts).tolist()
 
 
+def test_entities_have_numbers_by_key(built: GraphIndex) -> None:
+    assert built.entity_keys == [built.entity_key(i) for i in range(5)] == sorted(built.entity_keys)
+    assert [built.entity_number(key) for key in built.entity_keys] == [0, 1, 2, 3, 4]
+    assert [built.entity_number(key) for key in ("", "Port Isk", "port is", "port isk ", "zzz")] == [None] * 5
+
+
 def test_opened_elsewhere(built: GraphIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """D10, D06: from another working folder, by a relative path, the encoder by its name in the manifest."""
     (tmp_path / "sub").mkdir()
@@ -94,6 +100,17 @@ def test_chunks_titles_and_subjects(tmp_path: Path) -> None:
         assert passage.title == "Tarn Mill"
     assert index.subjects.tolist() == [-1, 0, 0, 0]
     assert index.graph.entity_df.tolist() == [3]
+
+
+def test_metadata_of_documents(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    rows = [
+        {"_id": "b", "text": "x", "year": 1911, "metadata": {"lang": "é", "tags": ["a"]}},
+        {"_id": "a", "text": "y"},
+    ]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    index = GraphIndex.build(corpus, tmp_path / "index", encoder="hashing:64", extractor="none")
+    assert index.document_metadata == {"a": {}, "b": {"lang": "é", "tags": ["a"], "year": 1911}}
 
 
 @pytest.mark.parametrize("number", [-1, 5])
