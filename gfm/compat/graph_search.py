@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -216,15 +216,10 @@ class GraphSearchRetriever:
             return AggregateSearchResult(
                 query=query,
                 passages=passage_hits(index, *passages, limits["passages"]),
-                entities=ranked(
-                    lambda found: [make.entity(i, self._passages_of([i])) for i in found.tolist()], *entities
-                ),
-                relationships=ranked(lambda found: [make.relationship(i) for i in found.tolist()], *facts),
+                entities=ranked(_each(lambda i: make.entity(i, self._passages_of([i]))), *entities),
+                relationships=ranked(_each(make.relationship), *facts),
                 communities=ranked(
-                    lambda found: [
-                        make.community(self.communities[i], self._community_passages[i]) for i in found.tolist()
-                    ],
-                    *communities,
+                    _each(lambda i: make.community(self.communities[i], self._community_passages[i])), *communities
                 ),
                 seconds=clock.seconds,
             )
@@ -306,6 +301,10 @@ class _Results:
             passages = passages[self.allowed[passages]]
         order = np.lexsort((passages, -self.index.passage_vectors.cosine(passages, self.vector)))
         return tuple(self.index.passage_ids[i] for i in passages[order])
+
+
+def _each(make: Callable[[int], T]) -> Callable[[np.ndarray], list[T]]:
+    return lambda numbers: [make(i) for i in numbers.tolist()]
 
 
 def _by_kind(limit: int, limits: Mapping[str, int | None] | None) -> dict[str, int]:
