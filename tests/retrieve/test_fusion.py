@@ -4,90 +4,112 @@ from typing import Any
 
 import pytest
 
-from gfm.index.index import GraphIndex
-from gfm.retrieve.bm25 import BM25Retriever
-from gfm.retrieve.dense import DenseRetriever
-from gfm.retrieve.hybrid import HybridRetriever
-from gfm.types import GfmError, Hit, Passage, Query, Retrieval
+from gfm.retrieve.fusion import FusionRetriever
+from gfm.types import Entity, GfmError, Hit, Passage, PathStep, Query, Retrieval, Triple
+
+STEP = PathStep("A", "mention", "", "b", "b")
+
+
+def ranked(items: list[Any]) -> list[Hit[Any]]:
+    return [Hit(item, 1.0 / rank, rank) for rank, item in enumerate(items, start=1)]
 
 
 class Fixed:
-    """A retriever that always finds the same passages."""
+    """A retriever that always finds the same."""
 
-    def __init__(self, *ids: str):
-        self.ids = ids
+    def __init__(
+        self, *ids: str, entities: str = "", triples: str = "", paths: dict[str, list[PathStep]] | None = None
+    ):
+        self.index: Any = "the index"
+        self.found = (
+            ranked([Entity(key, key.upper()) for key in entities]),
+            ranked([Triple(text, "r", "t", text, 1.0, ("a",)) for text in triples]),
+            ranked([Passage(i, i, "", i, 0, 1) for i in ids]),
+        )
+        self.paths = paths or {}
         self.asked: list[int] = []
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         self.asked.append(top_k)
-        hits = [Hit(Passage(i, i, "", i, 0, 1), 1.0 / rank, rank) for rank, i in enumerate(self.ids, start=1)]
-        return Retrieval(Query("q", "?"), [], [], hits[:top_k], "x", seconds={"search": 1.0})
+        entities, triples, passages = self.found
+        seconds = {"encode": 2.0, "search": 1.0}
+        trace = {"retriever": "fixed"}
+        return Retrieval(
+            Query("q", "?"), entities, triples, passages[:top_k], "x", self.paths, trace=trace, seconds=seconds
+        )
 
 
-def hybrid_of(z: GraphIndex, dense: Fixed, bm25: Fixed, **settings: Any) -> HybridRetriever:
-    retriever = HybridRetriever(z, **settings)
-    retriever._lists = {"dense": dense, "bm25": bm25}
-    return retriever
-
-
-def test_fusion_by_hand(z: GraphIndex) -> None:
-    result = hybrid_of(z, Fixed("a", "b", "c"), Fixed("c", "a")).retrieve("?!", top_k=3)
+def test_by_hand() -> None:
+    one, two = Fixed("a", "b", "c"), Fixed("c", "a")
+    retriever = FusionRetriever({"one": one, "two": two})
+    result = retriever.retrieve("?!", top_k=3)
     assert [(h.item.id, h.score, h.rank) for h in result.passages] == [
         ("a", pytest.approx(1 / 61 + 1 / 62), 1),
         ("c", pytest.approx(1 / 63 + 1 / 61), 2),
         ("b", pytest.approx(1 / 62), 3),
     ]
-    assert (result.score_unit, result.trace["retriever"]) == ("reciprocal rank", "hybrid")
+    assert result.score_unit == "reciprocal rank"
+    assert result.trace == {"retriever": "fusion", "fused": {name: {"retriever": "fixed"} for name in ("one", "two")}}
+    assert retriever.index == "the index"
 
 
-def test_weights_k_and_depth(z: GraphIndex) -> None:
-    dense, bm25 = Fixed("a", "b"), Fixed("b", "a")
-    settings = {"k": 1, "depth": 7, "weights": {"bm25": 3.0}}
-    result = hybrid_of(z, dense, bm25, **settings).retrieve("?!", top_k=1)
+def test_three_lists_and_one_that_found_nothing() -> None:
+    """b is second twice, a first once: 2 / 62 > 1 / 61."""
+    fused = FusionRetriever({"x": Fixed("a", "b"), "y": Fixed("c", "b"), "z": Fixed()})
+    assert [h.item.id for h in fused.retrieve("?!").passages] == ["b", "a", "c"]
+
+
+def test_weights_k_and_depth() -> None:
+    one, two = Fixed("a", "b"), Fixed("b", "a")
+    retriever = FusionRetriever({"one": one, "two": two}, k=1, depth=7, weights={"two": 3.0}, name="mine")
+    result = retriever.retrieve("?!", top_k=1)
     assert [(h.item.id, h.score) for h in result.passages] == [("b", pytest.approx(1 / 3 + 3 / 2))]
-    assert (dense.asked, bm25.asked) == ([7], [7])
-    hybrid_of(z, dense, bm25, **settings).retrieve("?!", top_k=20)
-    assert (dense.asked, bm25.asked) == ([7, 20], [7, 20])
+    assert result.trace["retriever"] == "mine"
+    retriever.retrieve("?!", top_k=20)
+    assert (one.asked, two.asked) == ([7, 20], [7, 20])
 
 
-def test_equal_scores_are_in_order_of_ids(z: GraphIndex) -> None:
-    result = hybrid_of(z, Fixed("b", "a"), Fixed("a", "b")).retrieve("?!")
+def test_equal_scores_are_in_order_of_ids() -> None:
+    result = FusionRetriever({"one": Fixed("b", "a"), "two": Fixed("a", "b")}).retrieve("?!")
     assert [h.item.id for h in result.passages] == ["a", "b"]
 
 
-def test_over_a_real_index(z: GraphIndex) -> None:
-    question = "Which sea does Port Isk lie on?"
-    rank = {
-        name: {h.item.id: h.rank for h in retriever.retrieve(question, 100).passages}
-        for name, retriever in (("dense", DenseRetriever(z)), ("bm25", BM25Retriever(z)))
-    }
-    result = HybridRetriever(z).retrieve(question, top_k=1000)
-    assert len(result.passages) == 5
-    for hit in result.passages:
-        expected = sum(1 / (60 + ranks[hit.item.id]) for ranks in rank.values() if hit.item.id in ranks)
-        assert hit.score == pytest.approx(expected)
-    assert result.passages[0].item.id == "p3"
-    assert set(result.seconds) == {"encode", "dense search", "bm25 search", "fuse"}
+def test_evidence_is_fused_like_passages() -> None:
+    one, two = Fixed("b", "a", entities="xy", triples="gf"), Fixed("a", entities="yz", triples="f")
+    result = FusionRetriever({"one": one, "two": two}, k=0).retrieve("?!")
+    assert [(h.item.key, h.score) for h in result.entities] == [("y", 1.5), ("x", 1.0), ("z", 0.5)]
+    assert [(h.item.text, h.score) for h in result.triples] == [("f", 1.5), ("g", 1.0)]
 
 
-def test_words_that_nothing_holds_leave_the_dense_order(z: GraphIndex) -> None:
-    question = "Zemmer Pell"
-    ids = [[h.item.id for h in r.retrieve(question, 5).passages] for r in (HybridRetriever(z), DenseRetriever(z))]
-    assert ids[0] == ids[1]
+def test_a_path_is_that_of_the_first_with_one_and_only_of_returned_passages() -> None:
+    other = PathStep("B", "mention", "", "b", "b")
+    one = Fixed("a", "b", paths={"b": [STEP], "c": [STEP]})
+    two = Fixed("a", "b", paths={"a": [other], "b": [other]})
+    found = FusionRetriever({"one": one, "two": two})
+    assert found.retrieve("?!").paths == {"a": [other], "b": [STEP]}
+    assert found.retrieve("?!", top_k=1).paths == {"a": [other]}
+
+
+def test_seconds_of_each_and_all_encoding_in_one() -> None:
+    seconds = FusionRetriever({"one": Fixed("a"), "two": Fixed("a")}).retrieve("?!").seconds
+    assert seconds.pop("fuse") >= 0
+    assert seconds == {"encode": 4.0, "one search": 1.0, "two search": 1.0}
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"weights": {"dence": 1.0}}, "hybrid weights: expected dense and bm25"),
-        ({"weights": {"dense": -1.0}}, "hybrid weights"),
-        ({"weights": {"dense": float("nan")}}, "hybrid weights"),
-        ({"weights": {"bm25": float("inf")}}, "hybrid weights"),
-        ({"weights": {"dense": 0.0, "bm25": 0.0}}, "hybrid weights"),
-        ({"k": -1}, "hybrid k: expected 0 or more, found -1"),
-        ({"depth": 0}, "hybrid depth: expected 1 or more, found 0"),
+        ({"weights": {"dence": 1.0}}, "fusion weights: expected one and two"),
+        ({"weights": {"one": -1.0}}, "fusion weights"),
+        ({"weights": {"one": float("nan")}}, "fusion weights"),
+        ({"weights": {"two": float("inf")}}, "fusion weights"),
+        ({"weights": {"one": 0.0, "two": 0.0}}, "fusion weights"),
+        ({"k": -1}, "fusion k: expected 0 or more, found -1"),
+        ({"depth": 0}, "fusion depth: expected 1 or more, found 0"),
+        ({"retrievers": {"one": Fixed()}}, "fusion retrievers: expected two or more, found one"),
+        ({"retrievers": {}}, "fusion retrievers: expected two or more, found none"),
     ],
 )
-def test_settings_that_cannot_be_meant(z: GraphIndex, settings: dict[str, Any], message: str) -> None:
+def test_settings_that_cannot_be_meant(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(GfmError, match=message):
-        HybridRetriever(z, **settings)
+        FusionRetriever(**{"retrievers": {"one": Fixed(), "two": Fixed()}, **settings})
