@@ -19,7 +19,7 @@ from gfm.eval.beir import Dataset, load_dataset
 from gfm.eval.compare import ALL, Figures, compare
 from gfm.eval.run import best_documents, open_retriever, write_json
 from gfm.retrieve.gnn import GNNRetriever
-from gfm.retrievers import NAMES
+from gfm.retrievers import NAMES, TRAINED
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
         dataset = load_dataset(folder)
         name = "-".join(folder.absolute().parts[-2:])
         index = open_or_build(dataset, given.work / "index" / name, given.work / "cache.sqlite")
-        retrievers = {n: open_retriever(index, {"name": n}, given.checkpoint if n == "gfm" else None) for n in NAMES}
+        retrievers = {n: open_retriever(index, {"name": n}, given.checkpoint if n in TRAINED else None) for n in NAMES}
         figures = compare(dataset, retrievers)
         for n, found in figures.items():
             run = {query: best_documents(result, 20) for query, result in found.results.items()}

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 
-from gfm.retrievers import NAMES
+from gfm.retrievers import NAMES, TRAINED
 
 QUESTION = "Which sea is near the birthplace of the builder of Tarn Mill?"
 
@@ -116,7 +116,7 @@ def test_json_out_holds_everything(infer: Infer, z_index: Path, untrained: Path,
 def test_every_retriever_has_its_configuration(
     infer: Infer, z_index: Path, untrained: Path, tmp_path: Path, retriever: str
 ) -> None:
-    extra = {"checkpoint": untrained} if retriever == "gfm" else {}
+    extra = {"checkpoint": untrained} if retriever in TRAINED else {}
     status, _, errors = infer(index=z_index, question=QUESTION, retriever=retriever, json_out="x.json", **extra)
     assert (status, errors) == (0, "")
     (row,) = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))["results"]

@@ -18,7 +18,7 @@ from gfm.index.index import GraphIndex
 from gfm.progress import track
 from gfm.report import as_json
 from gfm.retrieve.base import Retriever, as_query, document_scores
-from gfm.retrievers import load_retriever
+from gfm.retrievers import TRAINED, load_retriever
 from gfm.text.encoder import Encoder, Fingerprint
 from gfm.types import GfmError, Query, Retrieval
 
@@ -33,7 +33,7 @@ class Inference:
         question: One question, or
         queries: a queries.jsonl.
         top_k: Passages of a result, and documents of a run.
-        checkpoint: Folder of a network for the retriever ``gfm``; the shipped one unless given.
+        checkpoint: Folder of a network for a learnt retriever; the shipped one unless given.
         run_out: Gets {query id: {document id: score}}.
         json_out: Gets {"results": [everything that a result holds]}.
         batch_encode: Encode the questions of ``queries`` at once.
@@ -135,8 +135,11 @@ def open_retriever(index: GraphIndex, settings: Mapping[str, Any], checkpoint: s
     rest = dict(settings)
     name = str(rest.pop("name", ""))
     if checkpoint is not None:
-        if name != "gfm":
-            raise GfmError(f"checkpoint: the retriever {name!r} has no network; leave checkpoint out or choose gfm")
+        if name not in TRAINED:
+            learnt = " or ".join(TRAINED)
+            raise GfmError(
+                f"checkpoint: the retriever {name!r} has no network; leave checkpoint out or choose {learnt}"
+            )
         rest["path"] = checkpoint
     retriever = load_retriever(name, index, **rest)
     _load(index, with_encoder=name != "bm25")

@@ -51,7 +51,7 @@ def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates) -> 
         edge_kind int64[e], edge_index int64[2, e] sorted by target, node_kind int64[n], node_number int64[n] (entity or
         passage number), edge_triple int64[e].
     """
-    overlap = _name_overlap(builder, signals, found.entities)
+    overlap = builder.index.lexical.name_overlap(found.entities, signals.token_ids)
     probes = np.stack([signals.vector, _rest(builder, signals, found.entities, overlap)])  # (2, D)
     facts = _FactValues(builder, found, probes)
     edges = _edge_inputs(builder, found, facts)
@@ -78,17 +78,6 @@ def standardise(values: np.ndarray) -> np.ndarray:
     return np.clip(np.where(spread < _EPSILON, 0.0, centred / np.maximum(spread, _EPSILON)), -6.0, 6.0).astype(
         np.float32
     )
-
-
-def _name_overlap(builder: CandidateBuilder, signals: Signals, entities: np.ndarray) -> np.ndarray:
-    """Idf-weighted share of each name's tokens that stand in the question, float32[len(entities)]."""
-    lexical = builder.index.lexical
-    positions, owner = expand(lexical.name_ptr, entities)
-    token = lexical.name_token[positions]
-    idf = lexical.idf[token]
-    total = np.bincount(owner, weights=idf, minlength=len(entities))
-    found = np.bincount(owner, weights=idf * np.isin(token, signals.token_ids), minlength=len(entities))
-    return (found / np.maximum(total, _EPSILON)).astype(np.float32)
 
 
 def _rest(builder: CandidateBuilder, signals: Signals, entities: np.ndarray, overlap: np.ndarray) -> np.ndarray:

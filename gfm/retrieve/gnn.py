@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -67,7 +67,7 @@ class GNNRetriever:
         keep: float = 0.3,
         least_kept: int = 32,
         **candidates: Any,
-    ) -> GNNRetriever:
+    ) -> Self:
         """A retriever with a stored network: the one in the package unless ``path`` names a checkpoint folder.
 
         The candidates are built as in training, but for the settings named in ``candidates``.

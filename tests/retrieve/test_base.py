@@ -17,7 +17,7 @@ from gfm.retrieve.base import (
     ranked,
 )
 from gfm.retrieve.dense import DenseRetriever
-from gfm.retrievers import NAMES, load_retriever
+from gfm.retrievers import NAMES, TRAINED, load_retriever
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
 
 
@@ -113,7 +113,7 @@ def test_query_vector_is_the_encoders(z: GraphIndex) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_gives_a_retriever(z: GraphIndex, untrained: Any, name: str) -> None:
-    retriever = load_retriever(name, z, **({"path": untrained} if name == "gfm" else {}))
+    retriever = load_retriever(name, z, **({"path": untrained} if name in TRAINED else {}))
     result = retriever.retrieve("Where was Orla Venn born?", top_k=2)
     assert result.trace["retriever"] == name
     assert [h.rank for h in result.passages] == [1, 2]
@@ -127,7 +127,7 @@ def test_an_unknown_name_lists_the_known(z: GraphIndex) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_unknown_setting_is_an_error(z: GraphIndex, untrained: Any, name: str) -> None:
     with pytest.raises(GfmError, match=f"retriever '{name}'.*speed|candidates.*speed"):
-        load_retriever(name, z, speed=3, **({"path": untrained} if name == "gfm" else {}))
+        load_retriever(name, z, speed=3, **({"path": untrained} if name in TRAINED else {}))
 
 
 def test_a_defect_inside_a_retriever_is_not_taken_for_a_wrong_setting(
