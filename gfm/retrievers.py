@@ -19,6 +19,7 @@ _MAKERS = {
     "dense": ("gfm.retrieve.dense", "DenseRetriever"),
     "bm25": ("gfm.retrieve.bm25", "BM25Retriever"),
     "hybrid": ("gfm.retrieve.hybrid", "HybridRetriever"),
+    "band_quota": ("gfm.compat.band_quota", "BandQuotaRetriever"),
 }
 NAMES = tuple(_MAKERS)
 

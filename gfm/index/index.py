@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -20,7 +21,7 @@ from gfm.index.vectors import Vectors, read_hnsw
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder, Fingerprint, load_encoder
 from gfm.types import Entity, GfmError, Passage, Triple
 
-_TABLES = ("passages", "entities", "facts", "triples")
+_TABLES = ("documents", "passages", "entities", "facts", "triples")
 
 
 class GraphIndex:
@@ -174,6 +175,12 @@ class GraphIndex:
     def document_ids(self) -> list[str]:
         """Document id of each passage."""
         return self._list("passages", "document_id")
+
+    @cached_property
+    def document_metadata(self) -> dict[str, dict[str, Any]]:
+        """Free fields of each document, by its id; what JSON cannot hold is stored as a string."""
+        ids, fields_ = self._list("documents", "id"), self._list("documents", "metadata")
+        return {document: json.loads(text) for document, text in zip(ids, fields_, strict=True)}
 
     @cached_property
     def fact_texts(self) -> list[str]:

@@ -96,6 +96,17 @@ def test_chunks_titles_and_subjects(tmp_path: Path) -> None:
     assert index.graph.entity_df.tolist() == [3]
 
 
+def test_metadata_of_documents(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    rows = [
+        {"_id": "b", "text": "x", "year": 1911, "metadata": {"lang": "é", "tags": ["a"]}},
+        {"_id": "a", "text": "y"},
+    ]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    index = GraphIndex.build(corpus, tmp_path / "index", encoder="hashing:64", extractor="none")
+    assert index.document_metadata == {"a": {}, "b": {"lang": "é", "tags": ["a"], "year": 1911}}
+
+
 @pytest.mark.parametrize("number", [-1, 5])
 def test_no_number_counts_from_the_end(built: GraphIndex, number: int) -> None:
     """D02: FAISS's filler -1 must never become the last passage."""
