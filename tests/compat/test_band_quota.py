@@ -105,6 +105,22 @@ def test_the_ends_of_the_bands_belong_to_them(world: World, distance: float, ban
     assert beyond(result) == ([] if band is None else [0])
 
 
+@pytest.mark.parametrize(
+    ("distance", "count", "expected"),
+    [(0.35, 9, [(10, 0), (7, 7), (2, 2), (1, 0)]), (0.45, 10, [(10, 0), (7, 0), (9, 9), (1, 1)])],
+)
+def test_what_is_left_at_the_far_end_of_a_band_is_the_near_end_of_the_next(
+    world: World, distance: float, count: int, expected: list[tuple[int, int]]
+) -> None:
+    facts = [("T0", f"X{i:02}", distance) for i in range(count)]
+    assert hop(search(world(*FIRST_HOP, *facts)), 1) == expected
+
+
+def test_what_the_first_band_led_to_at_its_far_end_is_found_by_the_second(world: World) -> None:
+    result = search(world(*FIRST_HOP, ("T0", "X", 0.25), ("X", "Y", 0.25)))
+    assert hop(result, 1) == [(10, 1), (7, 1), (7, 0), (7, 0)]
+
+
 def test_each_band_is_asked_for_its_quota(world: World) -> None:
     """Twelve relationships in one band only, and what the others are asked for."""
     asked_and_found = {
