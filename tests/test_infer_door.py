@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 
+from gfm.retrievers import NAMES
+
 QUESTION = "Which sea is near the birthplace of the builder of Tarn Mill?"
 
 
@@ -110,7 +112,7 @@ def test_json_out_holds_everything(infer: Infer, z_index: Path, untrained: Path,
     assert step.keys() == {"source", "kind", "text", "target", "passage_id"}
 
 
-@pytest.mark.parametrize("retriever", ["gfm", "dense", "bm25", "hybrid"])
+@pytest.mark.parametrize("retriever", NAMES)
 def test_every_retriever_has_its_configuration(
     infer: Infer, z_index: Path, untrained: Path, tmp_path: Path, retriever: str
 ) -> None:

@@ -244,6 +244,12 @@ def test_equal_scores_are_in_order_of_numbers(world: World) -> None:
     assert [h.item.name for h in result.entities] == ["A", *[f"B{i:02}" for i in range(10)]]
 
 
+def test_rounding_noise_in_a_cosine_decides_nothing(world: World) -> None:
+    """Eleven at distance 0.3, the last nearest by less than a millionth: the first ten are kept."""
+    facts = [("A", f"B{i:02}", 0.3 + 4e-7 - 8e-8 * i) for i in range(11)]
+    assert numbers(search(world(*facts), depth=1)) == list(range(10))
+
+
 def test_alpha(world: World) -> None:
     assert scores(search(world(("A", "B", 0.5)), alpha=3.0)) == {0: pytest.approx(6.01)}
 
