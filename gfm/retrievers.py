@@ -26,6 +26,7 @@ _MAKERS = {
     "gfm_entity": ("gfm.compat.gfm_entity", "EntityGNNRetriever.from_pretrained"),
     "vector_graph": ("gfm.compat.vector_graph", "VectorGraphRetriever"),
     "graph_search": ("gfm.compat.graph_search", "GraphSearchRetriever"),
+    "band_quota": ("gfm.compat.band_quota", "BandQuotaRetriever"),
 }
 NAMES = tuple(_MAKERS)
 TRAINED = ("gfm", "gfm_entity")  # their setting ``path`` names a checkpoint
