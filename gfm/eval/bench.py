@@ -210,6 +210,7 @@ def _retriever(
             kind: {name: figures.summary(mine, at, seed) for name, at in row.items()} for kind, row in groups.items()
         },
         "p": figures.against(mine, found[baseline], seed) if compared and baseline else None,
+        "trace": {name: total / len(own.tokens) for name, total in sorted(own.trace.items())},
         "context_tokens": float(np.mean(own.tokens)),
         "counts": {
             "repeated_passages": own.repeated,

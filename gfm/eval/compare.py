@@ -44,6 +44,7 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     differing = [path for path in dict.fromkeys([*old, *new]) if old.get(path, _MISSING) != new.get(path, _MISSING)]
     # Figures are floats; a set or a retriever that only one report has is told once, by its settings.
     causes = [path for path in differing if any(part in _CAUSES for part in path)]
+    causes.sort(key=lambda path: "retrievers" in path)  # a list that changed tells least by its parts
     numbers = [path for path in differing if path not in causes and path in old and path in new]
     when = before["made"]
     if not differing:

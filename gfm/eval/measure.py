@@ -67,6 +67,7 @@ class Measured:
         uses_vectors: Whether the question is encoded.
         weights: SHA-256 of its networks' weights; None of a rule-based retriever.
         repeated: Passages that stood in a result before.
+        trace: Sum of each number that the results' traces hold: nodes, kept facts and the like.
         fallbacks: Questions answered by another retriever than the named one, by its name.
         peak_bytes: Most resident memory of the process; None where it did other work as well.
     """
@@ -81,6 +82,7 @@ class Measured:
     uses_vectors: bool = False
     weights: str | None = None
     repeated: int = 0
+    trace: dict[str, float] = field(default_factory=dict)
     fallbacks: dict[str, int] = field(default_factory=dict)
     peak_bytes: int | None = None
 
@@ -161,6 +163,9 @@ def _take(out: Measured, job: Job, found: Retrieval, wall: float) -> None:
     out.retrieval.append(wall - lookup)
     out.run[query] = best_documents(found, job.depth)
     out.repeated += len(found.passages) - len({hit.item.id for hit in found.passages})
+    for name, value in found.trace.items():
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            out.trace[name] = out.trace.get(name, 0.0) + value
     if other := found.trace.get("fallback"):
         out.fallbacks[str(other)] = out.fallbacks.get(str(other), 0) + 1
     start = time.perf_counter()

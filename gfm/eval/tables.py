@@ -141,6 +141,10 @@ def _costs(name: str, of: Mapping[str, Any]) -> Table:
         f"{encode['batch']:.1f} ms in a batch. Median milliseconds by stage (95th percentile):",
         *(f"{label}: {_stages(row['time'])}" for label, row in of["retrievers"].items()),
     ]
+    traced = {label: row["trace"] for label, row in of["retrievers"].items() if row["trace"]}
+    if traced:
+        notes.append("Means of the numbers in the results' traces:")
+    notes += [f"{label}: {', '.join(f'{n} {v:.1f}' for n, v in row.items())}" for label, row in traced.items()]
     return Table(f"{name}: times, memory, context, candidates", header, rows, notes=notes)
 
 
@@ -222,9 +226,9 @@ def methods(report: Mapping[str, Any]) -> list[str]:
 def as_rich(table: Table) -> RichTable:
     """The cells, for a terminal."""
     out = RichTable(box=None, pad_edge=False, collapse_padding=True)
-    out.add_column(table.header[0], overflow="fold")
+    out.add_column(table.header[0], no_wrap=True, overflow="fold")
     for text in table.header[1:]:
-        out.add_column(text, justify="right", no_wrap=False, overflow="fold")
+        out.add_column(text, justify="right", overflow="fold")
     for r, row in enumerate(table.rows):
         out.add_row(*(Text(cell, "bold" if (r, c) in table.best else "") for c, cell in enumerate(row)))
     return out
