@@ -103,7 +103,10 @@ def bench_set(
     for entry in settings.retrievers:
         say(f"asking {entry.label}")
         job = _job(entry, index, encoded, asked, gold, settings.max_tokens)
-        measured[entry.label] = measure_apart(job) if settings.apart else measure(job)
+        try:
+            measured[entry.label] = measure_apart(job) if settings.apart else measure(job)
+        except GfmError as error:
+            raise GfmError(f"{entry.label}: {error}") from error
     found = {label: figures.values(asked, gold, m) for label, m in measured.items()}
     groups = figures.group(asked, gold)
     baseline = figures.best_rule_based(found, measured)
@@ -166,7 +169,8 @@ def _say_of(say: Callable[[str], None], name: str, line: str) -> None:
 
 def _set_name(folder: str) -> str:
     """The last two parts of the folder's path: sets often lie in folders such as dev/2wiki and test/2wiki."""
-    return "-".join(part for part in Path(folder).absolute().parts[-2:] if part != os.sep)
+    path = Path(folder).absolute()
+    return "-".join([part for part in path.parts if part != path.anchor][-2:])
 
 
 def _job(

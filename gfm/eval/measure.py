@@ -123,7 +123,7 @@ def measure_apart(job: Job) -> Measured:
             return pool.submit(_measure_and_weigh, job).result()
         except BrokenProcessPool as error:
             raise GfmError(
-                f"{job.label}: the process that measured it was killed, most likely for want of memory; see how much "
+                "the process that measured it was killed, most likely for want of memory; see how much "
                 "is free, or leave this retriever out"
             ) from error
 
