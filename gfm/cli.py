@@ -248,13 +248,12 @@ def _show_demo(result: Demo) -> None:
     from gfm.context import build_context
     from gfm.eval.demo import table_rows
 
-    gold = sorted(result.dataset.qrels[result.query.id])
-    _say(f"\nOne of the questions: {result.query.text}")
-    _say(f"Its answer: {result.query.metadata.get('answer', '?')} (its gold passages are marked with *)\n")
-    _say(report.ranking(result.found, gold))
-    evidence = report.evidence(result.found, len(gold), only=gold) or report.evidence(result.found)
-    _say(f"\n{evidence}\n")
-    _say(report.context_text(build_context(result.found, max_tokens=700)))
+    query, found, gold = result.shown()
+    _say(f"\nOne of the questions: {query.text}")
+    _say(f"Its answer: {query.metadata.get('answer', '?')} (its gold passages are marked with *)\n")
+    _say(report.ranking(found, gold))
+    _say(f"\n{report.evidence(found, len(gold), only=gold) or report.evidence(found)}\n")
+    _say(report.context_text(build_context(found, max_tokens=700)))
     table = Table(box=None, pad_edge=False)
     table.add_column(f"{len(result.dataset.judged())} questions", no_wrap=True)
     for name in result.figures["retrievers"]:

@@ -42,6 +42,10 @@ class Demo:
     found: Retrieval
     seconds: dict[str, float]
 
+    def shown(self) -> tuple[Query, Retrieval, list[str]]:
+        """The question to show, what the learnt retriever finds for it, and its gold documents."""
+        return self.query, self.found, sorted(self.dataset.qrels[self.query.id])
+
     def as_json(self) -> dict[str, Any]:
         """The figures, ready for `json.dumps`."""
         return {
