@@ -22,10 +22,10 @@ QUICK = {"encoder": "hashing:64", "extractor": "none", "apart": False}
 
 
 @pytest.fixture(scope="module")
-def demo_settings(tmp_path_factory: pytest.TempPathFactory) -> BenchSettings:
+def demo_settings(tmp_path_factory: pytest.TempPathFactory, untrained: Path) -> BenchSettings:
     folder = tmp_path_factory.mktemp("bench")
     given = {"data": ["demo"], "limit": 12, "work": str(folder / "work"), "out": str(folder / "out"), **QUICK}
-    return bench_settings(given)
+    return bench_settings({**given, "checkpoint": str(untrained)})
 
 
 @pytest.fixture(scope="module")
