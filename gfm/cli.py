@@ -1,4 +1,4 @@
-"""The command line: demo, index, search, stats."""
+"""The command line: demo, index, search, stats; `gfm.cli_bench` holds bench and convert."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__
+from gfm import __version__, cli_bench
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
@@ -85,6 +85,14 @@ def _options(
     ] = False,
 ) -> None:
     """A trained graph retriever for retrieval-augmented generation."""
+
+
+app.command("bench", short_help="Compare retrievers on question sets.", epilog=cli_bench.BENCH_EXAMPLES)(
+    cli_bench.bench
+)
+app.command("convert", short_help="Make a question set of an official file.", epilog=cli_bench.CONVERT_EXAMPLES)(
+    cli_bench.convert
+)
 
 
 @app.command("demo", short_help="Try it: index the demo texts, ask, compare.", epilog=_EXAMPLES["demo"])
@@ -238,7 +246,6 @@ def _counts(opened: GraphIndex, names: tuple[str, ...] = _COUNTS) -> None:
 def _show_demo(result: Demo) -> None:
     from gfm import report
     from gfm.context import build_context
-    from gfm.eval.compare import type_counts
     from gfm.eval.demo import table_rows
 
     query, found, gold = result.shown()
@@ -249,9 +256,9 @@ def _show_demo(result: Demo) -> None:
     _say(report.context_text(build_context(found, max_tokens=700)))
     table = Table(box=None, pad_edge=False)
     table.add_column(f"{len(result.dataset.judged())} questions", no_wrap=True)
-    for name in result.figures:
+    for name in result.figures["retrievers"]:
         table.add_column(name, justify="right", no_wrap=True)
-    for label, cells in table_rows(result.figures, type_counts(result.dataset)):
+    for label, cells in table_rows(result.figures):
         table.add_row(label, *cells)
     _say("")
     _console().print(table)

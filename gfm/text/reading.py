@@ -23,6 +23,8 @@ def printable(text: str) -> str:
     that a script needs (the zero-width non-joiner of Persian) stay; a byte-order mark inside the text goes.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\ufeff", "")
+    if text.replace("\n", "").replace("\t", "").isprintable():  # so is nearly every text, and this is fast
+        return text
     if all(c in "\n\t" or unicodedata.category(c) not in _DROPPED for c in text):
         return text
     seen = (" " if c.isspace() and c not in "\n\t" and unicodedata.category(c) == "Cc" else c for c in text)

@@ -13,6 +13,7 @@ from gfm.resources import demo_folder
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS
 from gfm.retrieve.signals import CandidateSettings
 from gfm.train.augment import AugmentSettings
+from gfm.train.inputs import parse_groups
 from gfm.types import GfmError
 
 S = TypeVar("S")
@@ -167,6 +168,7 @@ class TrainSettings:
         optimizer: See `OptimizerSettings`.
         augment: See `AugmentSettings`.
         trainer: See `TrainerSettings`.
+        leave_out: Groups of inputs that the network is not to see, ``+`` between them, see `gfm.train.inputs`.
         seed: Of the first weights, the order of questions, and every dropout.
         resume: A last.ckpt to go on from.
     """
@@ -178,12 +180,19 @@ class TrainSettings:
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
     augment: AugmentSettings = field(default_factory=AugmentSettings)
     trainer: TrainerSettings = field(default_factory=TrainerSettings)
+    leave_out: str | None = None
     seed: int = 0
     resume: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a seed that torch refuses."""
+        """Refuse a seed that torch refuses, and groups that are none."""
         _expect(0 <= self.seed < 2**31, "seed", "0 or more, below 2147483648", self.seed)
+        parse_groups(self.leave_out)
+
+    @property
+    def groups_left_out(self) -> tuple[str, ...]:
+        """The groups of ``leave_out``."""
+        return parse_groups(self.leave_out)
 
 
 def from_config(config: Mapping[str, Any], output: str | Path) -> TrainSettings:
@@ -210,7 +219,7 @@ def from_config(config: Mapping[str, Any], output: str | Path) -> TrainSettings:
         optimizer=build(OptimizerSettings, config["optimizer"], "optimizer"),
         augment=build(AugmentSettings, config["augment"], "augment"),
         trainer=build(TrainerSettings, config["trainer"], "trainer"),
-        **_checked({k: config[k] for k in ("seed", "resume")}, get_type_hints(TrainSettings), ""),
+        **_checked({k: config[k] for k in ("leave_out", "seed", "resume")}, get_type_hints(TrainSettings), ""),
     )
 
 
