@@ -11,8 +11,9 @@ os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import json
+import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import pytest
 import torch
@@ -113,3 +114,48 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         model = GraphRetrieverModel(ModelSettings(node_inputs=NODE_INPUTS, edge_inputs=EDGE_INPUTS, width=16))
     save_model(model, folder)
     return folder
+
+
+class MakePdf(Protocol):
+    """Bytes of a small PDF."""
+
+    def __call__(self, *pages: list[str], encrypted: bool = False) -> bytes:
+        """One page for each list of lines; a page without lines holds a picture. Encrypted, no password opens it."""
+
+
+@pytest.fixture(scope="session")
+def make_pdf() -> MakePdf:
+    """Writes PDFs object by object, so that no test needs a library that makes them."""
+
+    def make(*pages: list[str], encrypted: bool = False) -> bytes:
+        kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+        objects = [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+        ]
+        for n, lines in enumerate(pages):
+            shown = " T* ".join("({}) Tj".format(re.sub(r"([()\\])", r"\\\1", line)) for line in lines)
+            picture = "q 9 0 0 9 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID x EI Q"
+            stream = f"BT /F1 11 Tf 14 TL 50 800 Td {shown} ET" if lines else picture
+            objects += [
+                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * n} 0 R "
+                "/Resources << /Font << /F1 3 0 R >> >> >>",
+                f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+            ]
+        out, places = b"%PDF-1.4\n", []
+        for number, body in enumerate(objects, start=1):
+            places.append(len(out))
+            out += f"{number} 0 obj\n{body}\nendobj\n".encode("cp1252")
+        locked = f"/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{'00' * 32}> /U <{'00' * 32}> >>"
+        table = "".join(f"{place:010} 00000 n \n" for place in places)
+        size = len(objects) + 1
+        return (
+            out
+            + (
+                f"xref\n0 {size}\n0000000000 65535 f \n{table}"
+                f"trailer\n<< /Size {size} /Root 1 0 R {locked if encrypted else ''} >>\nstartxref\n{len(out)}\n%%EOF\n"
+            ).encode()
+        )
+
+    return make

@@ -13,9 +13,8 @@ from gfm.text.normalise import encodable
 from gfm.types import Document, GfmError, Passage, Section
 
 _LEAST_ROOM = 16
-# Lines that were broken by hand or by an editor are of such a length; shorter ones are lists, longer ones whole
-# paragraphs.
-_WRAP_WIDTHS = range(40, 161)
+# Full lines of text that somebody or an editor wrapped; narrower ones are lists, wider ones whole paragraphs.
+_LEAST_WIDTH, _MOST_WIDTH = 40, 160
 _BLANK_LINE = re.compile(r"(\n\s*\n)")
 _GOES_ON = re.compile(r"(?!(?:\p{N}{1,3}|\p{L})[.)]\s)[\p{L}\p{N}\p{Ps}\p{Pi}\"']")  # no mark or number of a list
 
@@ -93,7 +92,7 @@ def unwrapped(text: str) -> str:
 def _unwrapped_paragraph(paragraph: str) -> str:
     lines = paragraph.split("\n")
     width = max(map(len, lines))
-    if len(lines) == 1 or width not in _WRAP_WIDTHS:
+    if len(lines) == 1 or not _LEAST_WIDTH <= width <= _MOST_WIDTH:
         return paragraph
     pieces = [lines[0]]
     for line, following in pairwise(lines):
@@ -111,4 +110,5 @@ def is_wrapped(line: str, following: str, width: float) -> bool:
     """
     if not _GOES_ON.match(following):
         return False
-    return following[0].islower() or len(line.rstrip()) + 1 + len(following.split(maxsplit=1)[0]) > width
+    is_full = len(line.rstrip()) + 1 + len(following.split(maxsplit=1)[0]) > width >= _LEAST_WIDTH
+    return is_full or following[0].islower()

@@ -32,7 +32,7 @@ def check_encoding(name: str) -> None:
         GfmError: It is not.
     """
     try:
-        b"".decode(name)
+        "x".encode(name)
     except (LookupError, ValueError) as error:
         raise GfmError(
             f"encoding {name!r}: expected the name of a text encoding, as in --encoding windows-1252; {error}"

@@ -45,9 +45,8 @@ def _lines(page: str) -> list[str]:
 def _joined(pages: list[list[str]]) -> tuple[str, list[int]]:
     pieces: list[str] = []
     starts: list[int] = []
-    last, length = "", 0
+    last, width, length = "", 0.0, 0
     for lines in pages:
-        width = _FULL * max(map(len, lines), default=0)
         starts.append(length)
         for number, line in enumerate(lines):
             between = "" if not pieces else " " if is_wrapped(last, line, width) else "\n\n"
@@ -55,5 +54,6 @@ def _joined(pages: list[list[str]]) -> tuple[str, list[int]]:
             length += len(between) + len(line)
             if number == 0:
                 starts[-1] = length - len(line)
+                width = _FULL * max(map(len, lines))
             last = line
     return "".join(pieces), starts
