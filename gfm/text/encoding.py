@@ -84,7 +84,10 @@ def decode(data: bytes, encoding: str | None = None) -> tuple[str, str]:
             the caller.
     """
     if encoding is not None:
-        return _strictly(data, encoding, encoding).removeprefix("\ufeff"), encoding
+        text = _strictly(data, encoding, encoding).removeprefix("\ufeff")
+        if "\0" in text[:_BINARY_SAMPLE]:
+            raise GfmError(f"not text: read as {encoding}, it holds zero bytes, as binary files do")
+        return text, encoding
     for mark, codec, name in _MARKS:
         if data.startswith(mark):
             return _strictly(data, codec, name), name

@@ -27,7 +27,7 @@ _BEFORE = {**dict.fromkeys(_BLOCKS, _BLOCK), **{f"h{n}": f"{_BLOCK}\4{n}" for n 
 _AFTER = {**dict.fromkeys(_BLOCKS, _BLOCK), "br": _LINE, "td": _CELL, "th": _CELL}
 _UNSEEN = {
     *("audio", "button", "canvas", "embed", "head", "iframe", "input", "map", "nav", "noscript", "object", "script"),
-    *("select", "style", "svg", "template", "textarea", "video"),
+    *("select", "style", "svg", "template", "textarea", "title", "video"),
 }
 _MENUS = {"navigation", "banner", "contentinfo", "search"}
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)

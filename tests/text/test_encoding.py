@@ -71,6 +71,8 @@ def test_a_given_encoding_is_the_last_word() -> None:
     assert decode("é".encode(), "latin-1") == ("Ã©", "latin-1")
     assert decode(b"\xef\xbb\xbfx", "utf-8") == ("x", "utf-8")
     assert decode("x".encode("utf-16"), "utf-16-le") == ("x", "utf-16-le")
+    with pytest.raises(GfmError, match=r"^not text: read as latin-1, it holds zero bytes"):
+        decode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "latin-1")
     with pytest.raises(GfmError, match=r"^byte 3 is not ascii .*another --encoding"):
         decode(b"caf\xe9", "ascii")
     with pytest.raises(GfmError, match=r"^byte 2 is not UTF-16 \(truncated data\)"):
