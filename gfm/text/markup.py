@@ -32,6 +32,7 @@ _UNSEEN = {
 _MENUS = {"navigation", "banner", "contentinfo", "search"}
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _TITLE_LINE = re.compile(r"^title:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE)
+_COMMONMARK = MarkdownIt("commonmark").enable("table")
 _BRACKETS = str.maketrans("()\uff08\uff09", "[][]")  # the second pair is full-width
 _MAX_TITLE = 120
 
@@ -66,8 +67,7 @@ def read_markdown(text: str, title: str) -> Markup:
         text = text[front.end() :]
         named = _TITLE_LINE.search(front[1])
         title = one_line(named[2]) if named else title
-    html = MarkdownIt("commonmark").enable("table").render(text)
-    found = _markup(_parsed(html), title)
+    found = _markup(_parsed(_COMMONMARK.render(text)), title)
     return Markup(found.title, found.text, found.sections, front[1].strip() if front else "")
 
 

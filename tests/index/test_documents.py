@@ -340,7 +340,7 @@ def test_a_name_of_another_script_is_read_in_the_plainest_locale(repository: Pat
 
 
 def test_a_corpus_in_use_keeps_its_documents_and_passages(shared: Path) -> None:
-    """A checkpoint and cached vectors depend on them; the hash is of the version that the checkpoint was trained with."""
+    """A checkpoint and cached vectors depend on them; the hash is of the version that it was trained with."""
     documents = read_documents(shared / "data" / "dev" / "2wiki" / "corpus.jsonl").documents
     passages = split_all(documents, HashingEncoder(64), BuildSettings())
     rows = json.dumps([[p.id, p.document_id, p.title, p.text, p.start, p.end] for p in passages])
