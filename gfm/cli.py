@@ -19,6 +19,7 @@ from gfm.retrievers import NAMES
 # Everything that loads torch or spaCy is imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
     from gfm.eval.demo import Demo
+    from gfm.index.account import Account
     from gfm.index.index import GraphIndex
 
 _DEFAULT_ENCODER = "all-MiniLM-L6-v2"
@@ -29,7 +30,8 @@ _EXAMPLES = {
     "demo": "\b\nExample:\n  gfm demo --out demo_index",
     "index": (
         "\b\nExamples:\n  gfm index corpus.jsonl --out my_index\n"
-        "  gfm index notes/ --out my_index --triples triples.jsonl"
+        "  gfm index notes/ --out my_index --json\n"
+        "  gfm index corpus.jsonl --out my_index --triples triples.jsonl"
     ),
     "search": '\b\nExample:\n  gfm search my_index "Which sea is near the birthplace of the builder of Tarn Mill?"',
     "stats": "\b\nExample:\n  gfm stats my_index --json",
@@ -116,7 +118,9 @@ def demo(
 
 @app.command("index", short_help="Build an index of texts.", epilog=_EXAMPLES["index"])
 def index(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A corpus.jsonl, or a folder of .txt and .md files.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A file or folder: text, .md, .html, .pdf, .jsonl, .csv.")
+    ],
     out: Annotated[Path, typer.Option(metavar="INDEX", help="Folder of the index; an index in it is replaced.")],
     triples: Annotated[
         Path | None,
@@ -127,23 +131,42 @@ def index(
         str, typer.Option(metavar="NAME", help="spacy, spacy:PIPELINE, or none (titles and given triples only).")
     ] = "spacy",
     chunk_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of a passage.")] = 256,
+    chunk_overlap: Annotated[int, typer.Option(metavar="N", min=0, help="Tokens that neighbours share.")] = 0,
     cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Cache; INDEX/cache.sqlite unless given.")] = None,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Encoding of all text files; found for each unless given.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Build an index of texts."""
+    """Build an index of texts, and tell what became of every file."""
     from gfm.index.builder import BuildSettings
+    from gfm.index.documents import NothingToIndexError
     from gfm.index.index import GraphIndex
 
-    settings = BuildSettings(chunk_tokens=chunk_tokens)
-    made = GraphIndex.build(
-        path, out, encoder=encoder, extractor=extractor, triples=triples, settings=settings, cache=cache
-    )
+    try:
+        made = GraphIndex.build(
+            path,
+            out,
+            encoder=encoder,
+            extractor=extractor,
+            triples=triples,
+            settings=BuildSettings(chunk_tokens=chunk_tokens, chunk_overlap=chunk_overlap),
+            cache=cache,
+            encoding=encoding,
+        )
+    except NothingToIndexError as error:
+        _account(error.account, as_json)
+        raise
+    if chunk_tokens > made.encoder.max_tokens:
+        _warn(f"the encoder reads {made.encoder.max_tokens} tokens: passages hold no more, not {chunk_tokens}")
+    _warn_of_bare_passages(made)
+    if as_json:
+        row = {"path": str(out.absolute()), "generation": made.generation, "counts": made.manifest["counts"]}
+        _account(made.account, as_json, **row, seconds=made.build_seconds)
+        return
     _counts(made)
     _say(f"\nseconds: {', '.join(f'{stage} {s:.1f}' for stage, s in made.build_seconds.items())}")
-    if made.skipped:
-        _say(f"skipped {len(made.skipped)} file{'s' * (len(made.skipped) > 1)}:")
-        for name, reason in made.skipped:
-            _say(f"  {name}: {reason}")
-    _warn_of_bare_passages(made)
+    _account(made.account, as_json)
     _say(f'index: {out.absolute()}\nnext: gfm search {_shell(out)} "your question"')
 
 
@@ -227,11 +250,22 @@ def _warn_of_bare_passages(made: GraphIndex) -> None:
         what = f"{bare} of {total} passages have no entities and are found by vectors and words alone"
     else:
         return
-    typer.echo(
-        f"warning: {what}; where the texts do name things, give --triples, or the pipeline of their language: "
-        "--extractor spacy:PIPELINE",
-        err=True,
+    _warn(
+        f"{what}; where the texts do name things, give --triples, or the pipeline of their language: "
+        "--extractor spacy:PIPELINE"
     )
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"warning: {text}", err=True)
+
+
+def _account(account: Account, as_json: bool, **beside: Any) -> None:
+    """What became of every file; as JSON, with what stands beside it."""
+    if as_json:
+        _say_json({**beside, "account": account.as_json()})
+    else:
+        _say("\n".join(account.lines()))
 
 
 def _counts(opened: GraphIndex, names: tuple[str, ...] = _COUNTS) -> None:

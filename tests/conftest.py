@@ -11,9 +11,10 @@ os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 import pytest
@@ -168,3 +169,48 @@ def _placed_index(
     write_jsonl(folder / "triples.jsonl", [dict(zip(keys, row, strict=True)) for row in triples])
     given: dict[str, Any] = {"triples": folder / "triples.jsonl"} if triples else {"extractor": "none"}
     return GraphIndex.build(folder / "corpus.jsonl", folder / "index", encoder=Placed(256), **given)
+
+
+class MakePdf(Protocol):
+    """Bytes of a small PDF."""
+
+    def __call__(self, *pages: list[str], encrypted: bool = False) -> bytes:
+        """One page for each list of lines; a page without lines holds a picture. Encrypted, no password opens it."""
+
+
+@pytest.fixture(scope="session")
+def make_pdf() -> MakePdf:
+    """Writes PDFs object by object, so that no test needs a library that makes them."""
+
+    def make(*pages: list[str], encrypted: bool = False) -> bytes:
+        kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+        objects = [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+        ]
+        for n, lines in enumerate(pages):
+            shown = " T* ".join("({}) Tj".format(re.sub(r"([()\\])", r"\\\1", line)) for line in lines)
+            picture = "q 9 0 0 9 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID x EI Q"
+            stream = f"BT /F1 11 Tf 14 TL 50 800 Td {shown} ET" if lines else picture
+            objects += [
+                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * n} 0 R "
+                "/Resources << /Font << /F1 3 0 R >> >> >>",
+                f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+            ]
+        out, places = b"%PDF-1.4\n", []
+        for number, body in enumerate(objects, start=1):
+            places.append(len(out))
+            out += f"{number} 0 obj\n{body}\nendobj\n".encode("cp1252")
+        locked = f"/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{'00' * 32}> /U <{'00' * 32}> >>"
+        table = "".join(f"{place:010} 00000 n \n" for place in places)
+        size = len(objects) + 1
+        return (
+            out
+            + (
+                f"xref\n0 {size}\n0000000000 65535 f \n{table}"
+                f"trailer\n<< /Size {size} /Root 1 0 R {locked if encrypted else ''} >>\nstartxref\n{len(out)}\n%%EOF\n"
+            ).encode()
+        )
+
+    return make

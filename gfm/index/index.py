@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from gfm.graph.knowledge_graph import SUBJECT, KnowledgeGraph
 from gfm.index import store
+from gfm.index.account import Account
 from gfm.index.builder import BuildSettings, build_index
 from gfm.index.documents import read_documents
 from gfm.index.lexical import Lexical
@@ -40,13 +41,13 @@ class GraphIndex:
         lexical: BM25 and name tokens.
         fingerprint: Identity of the encoder that it was built with.
         build_seconds: Seconds by stage, where `build` made it.
-        skipped: (file name, reason) of every file that `build` passed over.
+        account: What became of every file that `build` read.
     """
 
     def __init__(self, path: Path, encoder: Encoder | None = None):
         self.path = path
         self.build_seconds: dict[str, float] = {}
-        self.skipped: Sequence[tuple[str, str]] = ()
+        self.account = Account(())
         self._encoder = encoder
         self._columns: dict[tuple[str, str], Any] = {}
         self._reading = Lock()
@@ -108,24 +109,27 @@ class GraphIndex:
         triples: str | Path | None = None,
         settings: BuildSettings | None = None,
         cache: str | Path | None = None,
+        encoding: str | None = None,
     ) -> GraphIndex:
         """Build an index of a corpus and open it.
 
         Args:
-            corpus: A BEIR corpus.jsonl, a folder with one, or a folder of text files.
+            corpus: A file or a folder, see `read_documents`.
             path: Folder of the index.
             encoder: An encoder or its name, see `load_encoder`.
             extractor: ``spacy``, ``spacy:PIPELINE``, or ``none`` (titles and given triples only).
             triples: A triples.jsonl of given triples; used instead of ``extractor`` where that is left at its default.
             settings: See `BuildSettings`.
             cache: The cache file, to share one among indexes.
+            encoding: Of all text files of the corpus; found for each by itself unless given.
 
         Raises:
-            GfmError: Bad input; nothing is changed at ``path`` then.
+            NothingToIndexError: No file of the folder gave a document.
+            GfmError: Bad input; nothing is changed at ``path`` in either case.
         """
         from gfm.extract import make_extractors
 
-        found = read_documents(Path(corpus))
+        found = read_documents(corpus, encoding)
         extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
         encoder = load_encoder(encoder) if isinstance(encoder, str) else encoder
         seconds = build_index(
@@ -133,7 +137,7 @@ class GraphIndex:
         )
         index = cls(Path(path), encoder)
         index.build_seconds = seconds
-        index.skipped = found.skipped
+        index.account = found.account
         return index
 
     def _vectors(self, folder: Path, kind: str, rows: np.ndarray, count: int) -> Vectors:

@@ -56,7 +56,7 @@ def test_corpus_z(built: GraphIndex) -> None:
     assert built.passage(4) == Passage("p5", "p5", "", text, 0, len(text))
     assert built.graph.entity_df.tolist() == [2, 2, 2, 1, 1]
     assert built.subjects.tolist() == [-1] * 5
-    assert built.skipped == []
+    assert [(file.name, file.state) for file in built.account.files] == [("corpus.jsonl", "indexed")]
     assert set(built.build_seconds) >= {"split", "extract", "assemble", "encode", "synonyms", "write"}
 
 
