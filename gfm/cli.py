@@ -1,4 +1,4 @@
-"""The command line: demo, index, search, stats; `gfm.cli_bench` holds bench and convert."""
+"""The command line: demo, index, search, stats; `cli_bench` and `cli_exchange` have the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_bench
+from gfm import __version__, cli_bench, cli_exchange
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
@@ -130,6 +130,9 @@ def index(
     extractor: Annotated[
         str, typer.Option(metavar="NAME", help="spacy, spacy:PIPELINE, or none (titles and given triples only).")
     ] = "spacy",
+    aliases: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Other names to merge (JSONL or CSV: alias, name).")
+    ] = None,
     chunk_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of a passage.")] = 256,
     chunk_overlap: Annotated[int, typer.Option(metavar="N", min=0, help="Tokens that neighbours share.")] = 0,
     cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Cache; INDEX/cache.sqlite unless given.")] = None,
@@ -150,6 +153,7 @@ def index(
             encoder=encoder,
             extractor=extractor,
             triples=triples,
+            aliases=aliases,
             settings=BuildSettings(chunk_tokens=chunk_tokens, chunk_overlap=chunk_overlap),
             cache=cache,
             encoding=encoding,
@@ -164,9 +168,16 @@ def index(
         row = {"path": str(out.absolute()), "generation": made.generation, "counts": made.manifest["counts"]}
         _account(made.account, as_json, **row, seconds=made.build_seconds)
         return
+    _show_built(made, out)
+
+
+def _show_built(made: GraphIndex, out: Path) -> None:
+    """What was built, where the time went, what became of every file, and what to do next."""
     _counts(made)
+    if loops := made.manifest["counts"]["self_loops"]:
+        _say(f"self-loops left out (statements of an entity about itself): {loops}")
     _say(f"\nseconds: {', '.join(f'{stage} {s:.1f}' for stage, s in made.build_seconds.items())}")
-    _account(made.account, as_json)
+    _account(made.account, as_json=False)
     _say(f'index: {out.absolute()}\nnext: gfm search {_shell(out)} "your question"')
 
 
@@ -317,6 +328,8 @@ def _say_json(value: Any) -> None:
 def _shell(path: Path) -> str:
     return shlex.quote(str(path))
 
+
+cli_exchange.register(app, _say, _show_built, _DEFAULT_ENCODER)
 
 if __name__ == "__main__":
     main()

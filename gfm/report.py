@@ -118,8 +118,10 @@ def as_json(retrieval: Retrieval) -> dict[str, Any]:
 
 
 def _row(hit: Hit[Any]) -> dict[str, Any]:
-    """Rank and score, and the fields of the item."""
-    return {"rank": hit.rank, "score": hit.score, **{name: getattr(hit.item, name) for name in hit.item.__slots__}}
+    """Rank and score, and the fields of the item; type and description of an entity only where somebody gave them."""
+    fields = {name: getattr(hit.item, name) for name in hit.item.__slots__}
+    shown = {name: value for name, value in fields.items() if value or name not in ("type", "description")}
+    return {"rank": hit.rank, "score": hit.score, **shown}
 
 
 def context_json(context: Context) -> dict[str, Any]:

@@ -89,10 +89,66 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A named thing of the graph, by its normal key and its best-looking name."""
+    """A named thing of the graph, by its normal key and its best-looking name.
+
+    Attributes:
+        type: What kind of thing it is, where somebody told (an imported graph); else empty.
+        description: What somebody told of it; else empty.
+    """
 
     key: str
     name: str
+    type: str = ""
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenEntity:
+    """An entity as somebody hands it in, with a graph of their own.
+
+    Attributes:
+        name: Its name; may be empty where it has an id.
+        id: What tells it from another entity of the same name; empty where the name alone does.
+        aliases: Other names of it.
+        passage_ids: Documents, or passages of them, that mention it.
+        place: The file and line that it was read from, for messages.
+    """
+
+    name: str
+    id: str = ""
+    type: str = ""
+    description: str = ""
+    aliases: tuple[str, ...] = ()
+    passage_ids: tuple[str, ...] = ()
+    place: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenTriple:
+    """A statement as somebody hands it in; without head and tail, a sentence (``text``) that links no two entities.
+
+    Attributes:
+        passage_ids: Documents, or passages of them, that state it.
+        weight: Its strength; None where none was given, which counts as 1.
+        description: More words on the relation.
+        text: The sentence to embed, where it is not made of the names, the relation and the description.
+        head_id: Id of the subject; empty where its name is enough.
+        head_type: Type of the subject, to tell it from another of its name.
+        place: The file and line that it was read from, for messages.
+    """
+
+    head: str
+    relation: str
+    tail: str
+    passage_ids: tuple[str, ...] = ()
+    weight: float | None = None
+    description: str = ""
+    text: str = ""
+    head_id: str = ""
+    tail_id: str = ""
+    head_type: str = ""
+    tail_type: str = ""
+    place: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import pytest
 ROOMS = [
     "cli",
     "cli_bench",
+    "cli_exchange",
     "doors",
     "viewer",
     "train",
@@ -22,6 +23,7 @@ ROOMS = [
     "retrieve",
     "context",
     "nn",
+    "exchange",
     "index",
     "extract",
     "graph",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from gfm.extract.extraction import Extractor
+from gfm.graph.entity_table import EntityTable
 from gfm.types import GfmError
 
 
@@ -36,3 +37,19 @@ def make_extractors(name: str, triples: str | Path | None, document_ids: Collect
 
         out.append(SpacyExtractor(pipeline or DEFAULT_PIPELINE))
     return out
+
+
+def known_entities(extractors: Sequence[Extractor], aliases: Iterable[tuple[str, str]] = ()) -> EntityTable:
+    """What is known of entities beside the texts: from a given graph, and from aliases, which come first.
+
+    Args:
+        extractors: Those of a build; at most one of them is a given graph.
+        aliases: (alias, name) pairs that merge.
+
+    Raises:
+        GfmError: The aliases lead in a circle.
+    """
+    from gfm.extract.given import GivenGraph
+
+    tables = [extractor.resolved.table for extractor in extractors if isinstance(extractor, GivenGraph)]
+    return (tables[0] if tables else EntityTable()).with_aliases(aliases)

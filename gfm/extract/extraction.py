@@ -36,6 +36,24 @@ class Predicate:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """A given fact that carries more than three names; without head and tail, a sentence that links no two entities.
+
+    Attributes:
+        text: The sentence that is embedded.
+        weight: Its strength; None where none was given.
+        description: More words on the relation, where they were given.
+    """
+
+    text: str
+    head: str = ""
+    relation: str = ""
+    tail: str = ""
+    weight: float | None = None
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Extraction:
     """Facts of one passage, independent of every other passage.
 
@@ -44,21 +62,31 @@ class Extraction:
         mentions: Named entities, by position.
         predicates: Clean predicates of a dependency parse, by position of the object.
         triples: (head, relation, tail) given or extracted as such.
+        statements: Triples with a sentence, a weight or a description of their own, and sentences without a triple.
+        names: Entities that the passage mentions, where their place in the text is not known.
     """
 
     sentences: tuple[tuple[int, int], ...] = ()
     mentions: tuple[Mention, ...] = ()
     predicates: tuple[Predicate, ...] = ()
     triples: tuple[tuple[str, str, str], ...] = ()
+    statements: tuple[Statement, ...] = ()
+    names: tuple[str, ...] = ()
 
     def to_json(self) -> str:
-        """One JSON line, read back by `from_json`."""
+        """One JSON line, read back by `from_json`; what only given graphs have is left out where there is none."""
         rows: dict[str, Any] = {
             "sentences": self.sentences,
             "mentions": [(m.start, m.end, m.label) for m in self.mentions],
             "predicates": [(p.object, p.subject, int(p.pronoun), p.text) for p in self.predicates],
             "triples": self.triples,
         }
+        if self.statements:
+            rows["statements"] = [
+                (s.text, s.head, s.relation, s.tail, s.weight, s.description) for s in self.statements
+            ]
+        if self.names:
+            rows["names"] = self.names
         return json.dumps(rows, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
@@ -70,6 +98,8 @@ class Extraction:
             tuple(Mention(*m) for m in row["mentions"]),
             tuple(Predicate(o, s, bool(p), t) for o, s, p, t in row["predicates"]),
             tuple((h, r, t) for h, r, t in row["triples"]),
+            tuple(Statement(*s) for s in row.get("statements", ())),
+            tuple(row.get("names", ())),
         )
 
 
@@ -100,5 +130,7 @@ def unite(extractions: Sequence[Extraction]) -> Extraction:
             first.mentions + other.mentions,
             first.predicates + other.predicates,
             first.triples + other.triples,
+            first.statements + other.statements,
+            first.names + other.names,
         )
     return first

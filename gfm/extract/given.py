@@ -1,128 +1,187 @@
-"""Triples that somebody already has, as the extractor: no language model, no parse."""
+"""A graph that somebody already has, as the extractor: no language model, no parse."""
 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gfm.extract.extraction import Extraction
+from gfm.extract.extraction import Extraction, Statement
+from gfm.extract.resolve import Resolved, resolve
+from gfm.extract.rows import read_triple_rows
 from gfm.text.chunk import embedded_text
-from gfm.text.normalise import name_key
-from gfm.text.reading import Row, one_line, read_rows
-from gfm.types import GfmError, Passage
-
-_Triple = tuple[str, str, str]
+from gfm.text.normalise import name_key, statement_text
+from gfm.types import GfmError, GivenEntity, GivenTriple, Passage
 
 
-@dataclass
-class _Table:
-    """The triples of a file by passage id, the first line of each passage id, and the number of self-loops dropped."""
-
-    triples: dict[str, list[_Triple]] = field(default_factory=dict)
-    line: dict[str, int] = field(default_factory=dict)
-    self_loops: int = 0
-
-
-def read_triples(path: str | Path) -> dict[str, list[_Triple]]:
-    """(head, relation, tail) by passage id, in the order of the lines; `GivenTriples` counts the self-loops left out.
+class GivenGraph:
+    """An extractor that looks up what is given of a passage.
 
     Args:
-        path: JSONL, one object a line with ``head``, ``relation`` (may be empty), ``tail`` and ``passage_id``.
-
-    Raises:
-        GfmError: A line is not such an object (by file and line), or the file holds none.
-    """
-    return _read(Path(path)).triples
-
-
-class GivenTriples:
-    """An extractor that looks the triples of a document up in a file.
+        resolved: The rows, each name an entity of its own; each triple with a passage or document that states it.
+        settings: Names the input; made of all rows unless given.
 
     Attributes:
-        cached: False: the triples belong to a passage id, so a cache by the hash of the text would mix them up.
-        settings: Changes with every byte of the file.
-        self_loops: Number of lines dropped because both ends are one name.
-
-    Raises:
-        GfmError: As `read_triples`.
+        cached: False: what is given belongs to a passage id, so a cache by the hash of the text would mix it up.
+        settings: Changes with every row.
+        resolved: As given; its table is what the graph has to know.
     """
 
     cached = False
 
-    def __init__(self, path: str | Path):
-        self._path = Path(path)
-        self._table = _read(self._path)
-        self.self_loops = self._table.self_loops
-        self.settings = f"given-1:{hashlib.sha256(self._path.read_bytes()).hexdigest()}"
+    def __init__(self, resolved: Resolved, settings: str = ""):
+        self.resolved = resolved
+        self.settings = settings or f"given-2:{_digest(self.resolved)}"
+        self._given = _by_passage(self.resolved)
 
     def check(self, document_ids: Collection[str]) -> None:
-        """Prove that every triple belongs to a document of the corpus.
+        """Prove that everything belongs to a document of the corpus.
+
+        Args:
+            document_ids: Ids of the documents; ``ID#k`` names a passage of one.
 
         Raises:
-            GfmError: One does not; the message names the first such line.
+            GfmError: Something does not; the message names the first place.
         """
         known = set(document_ids)
-        unknown = [(line, passage) for passage, line in self._table.line.items() if passage not in known]
+        unknown: dict[str, str] = {}
+        rows: list[GivenEntity | GivenTriple] = [*self.resolved.entities, *self.resolved.triples]
+        for row in rows:
+            for passage in row.passage_ids:
+                if passage not in known and passage.rpartition("#")[0] not in known:
+                    unknown.setdefault(passage, row.place)
         if unknown:
-            line, passage = min(unknown)
+            passage, place = next(iter(unknown.items()))
             raise GfmError(
-                f"{self._path}:{line}: expected the passage_id of a document of the corpus, found {passage!r} "
+                f"{place}: expected the passage_id of a document of the corpus, found {passage!r} "
                 f"({len(unknown)} such ids in the file); correct the id or delete its lines"
             )
 
     def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
         """One extraction a passage, in order.
 
-        Each triple of a document goes to its first passage that names both ends (in its title or text), or else to
-        its first passage. All passages of a document have to come in one call.
+        What is given of a passage goes to it. Of what is given of a document that makes several passages, a triple goes
+        to the first that names both ends (in its title or text), or else to the first; an entity to all that name it,
+        or else to the first. All passages of a document have to come in one call.
         """
         chunks: dict[str, list[int]] = defaultdict(list)
         for i, passage in enumerate(passages):
             chunks[passage.document_id].append(i)
-        given: list[list[_Triple]] = [[] for _ in passages]
-        for document, numbers in chunks.items():
-            numbers.sort(key=lambda i: (passages[i].start, i))
-            texts = [name_key(embedded_text(passages[i].title, passages[i].text)) for i in numbers]
-            for triple in self._table.triples.get(document, ()):
-                given[numbers[_first_with_both(triple, texts)]].append(triple)
-        return [Extraction(triples=tuple(triples)) for triples in given]
+        number = {passage.id: i for i, passage in enumerate(passages)}
+        found = [_Passage() for _ in passages]
+        for identifier, given in self._given.items():
+            if identifier in number:
+                found[number[identifier]].add(given)
+            else:
+                # A passage that this splitting does not make: its document stands for it.
+                document = identifier if identifier in chunks else identifier.rpartition("#")[0]
+                numbers = sorted(chunks.get(document, ()), key=lambda i: (passages[i].start, i))
+                _spread(given, numbers, passages, found)
+        return [p.extraction() for p in found]
 
 
-def _first_with_both(triple: _Triple, texts: list[str]) -> int:
-    """Position of the first folded text that holds both ends of the triple; 0 where none does."""
-    head, _, tail = triple
-    keys = name_key(head), name_key(tail)
-    return next((i for i, text in enumerate(texts) if all(key in text for key in keys)), 0)
+@dataclass(slots=True)
+class _Passage:
+    """What is given of one passage: triples in the order of the rows, everything else once, in a total order."""
+
+    triples: list[tuple[str, str, str]] = field(default_factory=list)
+    statements: dict[Statement, None] = field(default_factory=dict)
+    names: dict[str, None] = field(default_factory=dict)
+
+    def add(self, other: _Passage) -> None:
+        """Put what is given of the same passage in."""
+        self.triples += other.triples
+        self.statements |= other.statements
+        self.names |= other.names
+
+    def extraction(self) -> Extraction:
+        """The same as a value."""
+        return Extraction(triples=tuple(self.triples), statements=tuple(self.statements), names=tuple(self.names))
 
 
-def _read(path: Path) -> _Table:
-    table = _Table()
-    for row in read_rows(path):
-        passage = row.identifier("passage_id")
-        if passage is None:
-            row.fail("expected the field 'passage_id': the id of the document that states the triple")
-        table.line.setdefault(passage, row.line)
-        head, relation, tail = _triple(row)
-        if name_key(head) == name_key(tail):
-            table.self_loops += 1
+def _by_passage(resolved: Resolved) -> dict[str, _Passage]:
+    """What is given, by the id of the passage or document that says it."""
+    given: dict[str, _Passage] = defaultdict(_Passage)
+    rich: dict[tuple[str, str, str, str], list[GivenTriple]] = defaultdict(list)
+    for t in resolved.triples:
+        if t.weight is None and not t.description and not t.text:
+            for passage in t.passage_ids:
+                given[passage].triples.append((t.head, t.relation, t.tail))
         else:
-            table.triples.setdefault(passage, []).append((head, relation, tail))
-    if not table.line:
-        raise GfmError(
-            f'{path}: expected lines such as {{"head": "…", "relation": "…", "tail": "…", "passage_id": "…"}}, '
-            "found none"
-        )
-    return table
+            text = t.text or statement_text(t.head, t.relation, t.tail, t.description)
+            rich[text, name_key(t.head), t.relation, name_key(t.tail)].append(t)
+    for (text, *_), rows in sorted(rich.items()):
+        statement = _merged(text, rows)
+        for passage in dict.fromkeys(p for row in rows for p in row.passage_ids):
+            given[passage].statements[statement] = None
+    stated: dict[str, list[str]] = defaultdict(list)
+    for t in resolved.triples:
+        for name in (t.head, t.tail):
+            stated[name_key(name)] += t.passage_ids
+    for entity in resolved.entities:
+        for passage in entity.passage_ids:
+            given[passage].names[entity.name] = None
+        if entity.description:
+            for passage in dict.fromkeys([*entity.passage_ids, *sorted(stated[name_key(entity.name)])]):
+                given[passage].statements[Statement(description_text(entity))] = None
+    return given
 
 
-def _triple(row: Row) -> _Triple:
-    ends = {name: one_line(row.required(name)) for name in ("head", "tail")}
-    for name, value in ends.items():
-        if not name_key(value):
-            row.fail(f"{name!r}: expected a name, found only markup or invisible characters: {value!r}")
-    if row.fields.get("relation") is None:
-        row.fail("expected the field 'relation' (an empty string where the relation has no name)")
-    return ends["head"], one_line(row.optional("relation")), ends["tail"]
+def description_text(entity: GivenEntity) -> str:
+    """The sentence under which an entity's description is found."""
+    named = name_key(entity.name) in name_key(entity.description)
+    return entity.description if named else f"{entity.name}: {entity.description}"
+
+
+def _merged(text: str, rows: Sequence[GivenTriple]) -> Statement:
+    """Rows that say the same, as one: their weights are added, exactly, so that their order plays no part."""
+    first = min(rows, key=lambda t: (t.head, t.tail))
+    weights = [row.weight for row in rows if row.weight is not None]
+    descriptions = " ".join(sorted({row.description for row in rows if row.description}))
+    return Statement(
+        text, first.head, first.relation, first.tail, math.fsum(weights) if weights else None, descriptions
+    )
+
+
+def _spread(given: _Passage, numbers: Sequence[int], passages: Sequence[Passage], found: list[_Passage]) -> None:
+    """Give what is given of a document to its passages ``numbers``."""
+    if not numbers:
+        return
+    texts = [name_key(embedded_text(passages[i].title, passages[i].text)) for i in numbers]
+
+    def naming(*names: str) -> list[int]:
+        keys = [name_key(name) for name in names]
+        return [i for i, text in zip(numbers, texts, strict=True) if all(key in text for key in keys)] or [numbers[0]]
+
+    for head, relation, tail in given.triples:
+        found[naming(head, tail)[0]].triples.append((head, relation, tail))
+    for statement in given.statements:
+        ends = (statement.head, statement.tail) if statement.head else (statement.text,)
+        found[naming(*ends)[0]].statements[statement] = None
+    for name in given.names:
+        for i in naming(name):
+            found[i].names[name] = None
+
+
+def _digest(resolved: Resolved) -> str:
+    rows = [repr(replace(entity, place="")) for entity in resolved.entities]
+    rows += [repr(replace(triple, place="")) for triple in resolved.triples]
+    return hashlib.sha256("\n".join(sorted(rows)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class GivenTriples(GivenGraph):
+    """The triples of a file.
+
+    Args:
+        path: JSONL, one object a line, see `read_triple_rows`.
+
+    Raises:
+        GfmError: A line is not such an object (by file and line), or the file holds none.
+    """
+
+    def __init__(self, path: Path):
+        triples = read_triple_rows(path)
+        super().__init__(resolve([], triples), f"given-1:{hashlib.sha256(path.read_bytes()).hexdigest()}")

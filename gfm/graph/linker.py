@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from gfm.graph.entity_table import EntityTable
 from gfm.text.normalise import name_key, strip_bracket, tokens
 
 
@@ -12,13 +13,16 @@ class TitleLinker:
     """Longest-match dictionary of titles over folded tokens.
 
     A title is found under its full form and without its bracketed suffix. A bare form that several titles share stands
-    for none of them: it is an entity of its own, tied to each as a synonym (`aliases`).
+    for none of them: it is an entity of its own, tied to each as a synonym (`aliases`); so does one that a table knows
+    as an entity beside the title's. Aliases that somebody gave are found like titles, and come before bare forms.
 
     Args:
         titles: The titles of all passages; blank ones are passed over.
+        table: What was given of the entities.
     """
 
-    def __init__(self, titles: Iterable[str]):
+    def __init__(self, titles: Iterable[str], table: EntityTable | None = None):
+        self._table = table or EntityTable()
         names: dict[str, list[str]] = defaultdict(list)
         bare: dict[str, set[str]] = defaultdict(set)
         spelt: dict[str, list[str]] = defaultdict(list)
@@ -31,17 +35,38 @@ class TitleLinker:
         self._key_of_name: dict[str, str] = {}
         self._key_of: dict[tuple[str, ...], str] = {}
         self.aliases: set[tuple[str, str]] = set()
+        self._shared_by: dict[str, list[str]] = defaultdict(list)
+        self._add_table()
         for form, keys in bare.items():
-            resolved = next(iter(keys)) if len(keys) == 1 else form
-            self._add(form, spelt[form], resolved)
-            self.aliases.update((form, key) for key in keys if len(keys) > 1 and key != form)
+            alone = len(keys) == 1 and not self._apart(form, *keys)
+            self._add(form, spelt[form], next(iter(keys)) if alone else form)
+            self.aliases.update((form, key) for key in keys if not alone and key != form)
         for key, spellings in names.items():
             self._add(key, spellings, key)
-            self._key_of_name[key] = key
+            self._key_of_name[key] = self._table.canonical(key)
         self._lengths = _lengths(self._key_of)
+
+    def _add_table(self) -> None:
+        """Enter what was given: aliases and the names that they stand for, and whatever has an id, as itself."""
+        for form, alias in self._table.aliases.items():
+            self._add(form, [alias.form], form)
+            for name in alias.names:
+                self._add(name_key(name), [name], name_key(name))
+        for key, entity in self._table.entities.items():
+            if entity.id:
+                self._key_of_name.setdefault(key, self._table.canonical(key))
+        for form, keys in self._table.shared().items():
+            self.aliases.update((form, key) for key in keys if key != form)
+            for key in keys:
+                self._shared_by[key].append(form)
+
+    def _apart(self, form: str, key: str) -> bool:
+        """Whether the table has both a bare form and the title that it would stand for."""
+        return form != key and form in self._table.entities and key in self._table.entities
 
     def _add(self, form: str, spellings: Sequence[str], key: str) -> None:
         """Enter a form by its key and as texts spell it: in some scripts folding moves the borders of tokens."""
+        key = self._table.canonical(key)
         self._key_of_name.setdefault(form, key)
         for spelling in (form, *spellings):
             if parts := tuple(t for t, _, _ in tokens(spelling)):
@@ -50,7 +75,21 @@ class TitleLinker:
     def short(self, title: str) -> str:
         """A title without its bracketed suffix, unless titles that differ in it alone would then read the same."""
         bare = strip_bracket(title)
-        return bare if self._key_of_name.get(name_key(bare)) == name_key(title) else title
+        return bare if self._key_of_name.get(name_key(bare)) == self.subject(title) else title
+
+    def subject(self, title: str) -> str:
+        """The key of the entity that a passage with this title is about; empty without a title."""
+        return self._table.canonical(name_key(title))
+
+    def senses(self, keys: Iterable[str]) -> dict[str, str]:
+        """What shared forms mean where the entities ``keys`` are at hand: for each form the only one that it may be."""
+        if not self._shared_by:
+            return {}
+        found: dict[str, set[str]] = defaultdict(set)
+        for key in keys:
+            for form in self._shared_by.get(key, ()):
+                found[form].add(key)
+        return {form: next(iter(names)) for form, names in found.items() if len(names) == 1}
 
     def resolve(self, name: str) -> str:
         """The entity key of a name found in text: that of the one title it stands for, else its own key."""

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import regex as re
 
 from gfm.extract.extraction import Extraction, Extractor, unite
 from gfm.graph.assemble import GraphParts, assemble
+from gfm.graph.entity_table import EntityTable
 from gfm.graph.knowledge_graph import build_graph
 from gfm.index import store, vectors
 from gfm.index.cache import Cache
@@ -82,7 +83,8 @@ def synonyms(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Edges between near-equal names, and between a name and its forms with a bracket (weight 1).
 
-    Names whose numbers differ are never near-equal: "7 March 1901" is not "8 March 1901".
+    Names whose numbers differ are never near-equal: "7 March 1901" is not "8 March 1901"; nor are two of one name that
+    ids or types tell apart.
 
     Args:
         parts: The graph without these edges.
@@ -95,7 +97,12 @@ def synonyms(
     """
     pairs, cosine = vectors.similar_pairs(entity_vectors, settings.synonym_neighbours, settings.synonym_cosine, graph)
     numbers = [_DIGITS.findall(key) for key, _ in parts.entities]
-    weight = {(int(a), int(b)): float(c) for (a, b), c in zip(pairs, cosine, strict=True) if numbers[a] == numbers[b]}
+    apart = {pair for group in parts.apart for pair in combinations(sorted(group), 2)}
+    weight = {
+        (int(a), int(b)): float(c)
+        for (a, b), c in zip(pairs, cosine, strict=True)
+        if numbers[a] == numbers[b] and (int(a), int(b)) not in apart
+    }
     weight.update({(min(a, b), max(a, b)): 1.0 for a, b in parts.aliases})
     ordered = sorted(weight)
     return (
@@ -111,6 +118,7 @@ def build_index(
     extractors: Sequence[Extractor],
     settings: BuildSettings | None = None,
     cache_path: Path | None = None,
+    table: EntityTable | None = None,
 ) -> dict[str, float]:
     """Write an index of ``documents`` to the folder ``path``.
 
@@ -121,6 +129,7 @@ def build_index(
         extractors: Their facts are united.
         settings: See `BuildSettings`.
         cache_path: The cache; ``path/cache.sqlite`` unless given.
+        table: What is known of entities beside the texts: aliases, types, descriptions.
 
     Returns:
         Seconds by stage.
@@ -139,7 +148,7 @@ def build_index(
     with _disk_errors(path):
         path.mkdir(parents=True, exist_ok=True)
     with writer_lock(path):
-        _replace(documents, passages, path, encoder, extractors, settings, cache_path, clock)
+        _replace(documents, passages, path, encoder, extractors, settings, cache_path, clock, table or EntityTable())
     return clock.seconds
 
 
@@ -165,6 +174,7 @@ def _replace(
     settings: BuildSettings,
     cache_path: Path | None,
     clock: _Laps,
+    table: EntityTable,
 ) -> None:
     """Make a generation and put it in force; the old one stands until then."""
     cache = Cache(cache_path or path / _CACHE)
@@ -173,7 +183,7 @@ def _replace(
         rows = zip(*found_by, strict=True)
         extractions = [unite(row) for row in rows] if found_by else [Extraction()] * len(passages)
         clock.lap("extract")
-        parts = assemble(passages, extractions)
+        parts = assemble(passages, extractions, table)
         clock.lap("assemble")
         found = {
             "passage": cache.vectors([embedded_text(p.title, p.text) for p in passages], encoder, "passages"),
@@ -192,7 +202,7 @@ def _replace(
         if staging.exists():  # of a build that was killed
             shutil.rmtree(staging)
         staging.mkdir()
-        counts = _write(staging, documents, passages, parts, links, weight, found, hnsw)
+        counts = _write(staging, documents, passages, parts, links, weight, found, hnsw, table)
         store.commit(path, staging, _manifest(encoder, extractors, settings, counts, search))
     clock.lap("write")
 
@@ -242,6 +252,7 @@ def _write(
     weight: np.ndarray,
     found: dict[str, np.ndarray],
     hnsw: dict[str, faiss.Index | None],
+    table: EntityTable,
 ) -> dict[str, int]:
     triples = np.array([t[:3] for t in parts.triples], dtype=np.int64).reshape(-1, 3)
     graph = build_graph(
@@ -270,11 +281,14 @@ def _write(
         folder / "passages.parquet",
         {name: [getattr(p, name) for p in passages] for name in Passage.__slots__},
     )
-    store.write_table(
-        folder / "entities.parquet", {"key": [k for k, _ in parts.entities], "name": [n for _, n in parts.entities]}
-    )
+    store.write_table(folder / "entities.parquet", _entity_columns(parts, table))
+    store.write_table(folder / "forms.parquet", _form_columns(parts))
+    store.write_table(folder / "aliases.parquet", _alias_columns(table))
     store.write_table(folder / "facts.parquet", {"text": parts.facts})
-    store.write_table(folder / "triples.parquet", {"relation": [t[3] for t in parts.triples]})
+    store.write_table(
+        folder / "triples.parquet",
+        {"relation": [t[3] for t in parts.triples], "description": parts.descriptions},
+    )
     return {
         "documents": len(documents),
         "passages": len(passages),
@@ -284,7 +298,34 @@ def _write(
         "mentions": len(parts.mentions),
         "synonyms": len(links),
         "edges": graph.num_edges,
+        "self_loops": parts.self_loops,
     }
+
+
+def _entity_columns(parts: GraphParts, table: EntityTable) -> dict[str, list[str]]:
+    """Key and name of every entity, and what was given of it."""
+    given = [table.entities.get(key) for key, _ in parts.entities]
+    return {
+        "key": [key for key, _ in parts.entities],
+        "name": [name for _, name in parts.entities],
+        **{name: [getattr(g, name) if g else "" for g in given] for name in ("id", "type", "description")},
+    }
+
+
+def _form_columns(parts: GraphParts) -> dict[str, list[Any]]:
+    """The spellings, with their counts, of every entity that has another one than its name."""
+    rows = [
+        (number, form, count)
+        for number, ((_, name), forms) in enumerate(zip(parts.entities, parts.forms, strict=True))
+        if {form for form, _ in forms} != {name}
+        for form, count in forms
+    ]
+    return {name: [row[i] for row in rows] for i, name in enumerate(("entity", "form", "count"))}
+
+
+def _alias_columns(table: EntityTable) -> dict[str, list[str]]:
+    rows = [(alias.form, name) for _, alias in sorted(table.aliases.items()) for name in alias.names]
+    return {"alias": [form for form, _ in rows], "name": [name for _, name in rows]}
 
 
 def _document_columns(documents: Sequence[Document]) -> dict[str, list[str]]:
@@ -292,5 +333,6 @@ def _document_columns(documents: Sequence[Document]) -> dict[str, list[str]]:
     return {
         "id": [d.id for d in ordered],
         "title": [d.title for d in ordered],
+        "text": [d.text for d in ordered],
         "metadata": [json.dumps(d.metadata, ensure_ascii=False, sort_keys=True, default=str) for d in ordered],
     }

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from gfm.extract.extraction import Extractor
 from gfm.graph.knowledge_graph import SUBJECT, KnowledgeGraph
 from gfm.index import store
 from gfm.index.account import Account
@@ -22,9 +23,10 @@ from gfm.index.documents import read_documents
 from gfm.index.lexical import Lexical
 from gfm.index.vectors import Vectors, read_hnsw
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder, Fingerprint, load_encoder
-from gfm.types import Entity, GfmError, Passage, Triple
+from gfm.types import Document, Entity, GfmError, Passage, Triple
 
 _TABLES = ("documents", "passages", "entities", "facts", "triples")
+_NEWER_TABLES = ("forms", "aliases")  # an index of an earlier version has none
 
 
 class GraphIndex:
@@ -82,7 +84,10 @@ class GraphIndex:
             store.map_arrays(folder / "lexical.safetensors"),
             self.graph.num_passages,
         )
-        self._tables = {name: store.open_table(folder / f"{name}.parquet") for name in _TABLES}
+        names = (*_TABLES, *(name for name in _NEWER_TABLES if (folder / f"{name}.parquet").is_file()))
+        self._tables = {name: store.open_table(folder / f"{name}.parquet") for name in names}
+        known = self._tables["entities"].schema_arrow.names
+        self._details = [name for name in ("type", "description") if name in known]  # an earlier version kept none
 
     @classmethod
     def open(cls, path: str | Path, encoder: str | Encoder | None = None) -> GraphIndex:
@@ -107,6 +112,7 @@ class GraphIndex:
         encoder: str | Encoder = DEFAULT_ENCODER,
         extractor: str = "spacy",
         triples: str | Path | None = None,
+        aliases: str | Path | None = None,
         settings: BuildSettings | None = None,
         cache: str | Path | None = None,
         encoding: str | None = None,
@@ -119,6 +125,7 @@ class GraphIndex:
             encoder: An encoder or its name, see `load_encoder`.
             extractor: ``spacy``, ``spacy:PIPELINE``, or ``none`` (titles and given triples only).
             triples: A triples.jsonl of given triples; used instead of ``extractor`` where that is left at its default.
+            aliases: A table of other names, JSONL or CSV with ``alias`` and ``name``; building without it undoes them.
             settings: See `BuildSettings`.
             cache: The cache file, to share one among indexes.
             encoding: Of all text files of the corpus; found for each by itself unless given.
@@ -131,13 +138,36 @@ class GraphIndex:
 
         found = read_documents(corpus, encoding)
         extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
+        index = cls.build_from(found.documents, extractors, path, encoder, aliases, settings, cache)
+        index.account = found.account
+        return index
+
+    @classmethod
+    def build_from(
+        cls,
+        documents: Sequence[Document],
+        extractors: Sequence[Extractor],
+        path: str | Path,
+        encoder: str | Encoder = DEFAULT_ENCODER,
+        aliases: str | Path | None = None,
+        settings: BuildSettings | None = None,
+        cache: str | Path | None = None,
+    ) -> GraphIndex:
+        """As `build`, of documents that were read already and with extractors that were made already.
+
+        Raises:
+            GfmError: Bad input; nothing is changed at ``path`` then.
+        """
+        from gfm.extract import known_entities
+        from gfm.extract.rows import read_aliases
+
+        table = known_entities(extractors, read_aliases(Path(aliases)) if aliases else ())
         encoder = load_encoder(encoder) if isinstance(encoder, str) else encoder
         seconds = build_index(
-            found.documents, Path(path), encoder, extractors, settings, Path(cache) if cache else None
+            documents, Path(path), encoder, extractors, settings, Path(cache) if cache else None, table
         )
         index = cls(Path(path), encoder)
         index.build_seconds = seconds
-        index.account = found.account
         return index
 
     def _vectors(self, folder: Path, kind: str, rows: np.ndarray, count: int) -> Vectors:
@@ -224,14 +254,28 @@ class GraphIndex:
         columns = [self._values("passages", name, numbers) for name in Passage.__slots__]
         return [Passage(*row) for row in zip(*columns, strict=True)]
 
+    def table(self, name: str, *columns: str) -> list[list[Any]]:
+        """Whole columns of a table, for export.
+
+        Raises:
+            GfmError: The index was built by a version that kept no such column.
+        """
+        found = self._tables[name].schema_arrow.names if name in self._tables else []
+        if missing := [column for column in columns if column not in found]:
+            raise GfmError(
+                f"{self.path}: expected an index with {', '.join(missing)} of its {name}, found one of an earlier "
+                "version; build it again"
+            )
+        return [self._column(name, column).to_pylist() for column in columns]
+
     def passage(self, number: int) -> Passage:
         """Passage by number, 0 … P-1."""
         return self.passages(np.array([number]))[0]
 
     def entities(self, numbers: np.ndarray) -> list[Entity]:
         """Entities by number, 0 … N-1."""
-        keys, names = self._values("entities", "key", numbers), self._values("entities", "name", numbers)
-        return [Entity(key, name) for key, name in zip(keys, names, strict=True)]
+        columns = [self._values("entities", name, numbers) for name in ("key", "name", *self._details)]
+        return [Entity(*row) for row in zip(*columns, strict=True)]
 
     def entity(self, number: int) -> Entity:
         """Entity by number, 0 … N-1."""

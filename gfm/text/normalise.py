@@ -101,6 +101,19 @@ def tokens(text: str) -> list[tuple[str, int, int]]:
 _folded = lru_cache(maxsize=1 << 16)(name_key)
 
 
+def statement_text(head: str, relation: str, tail: str, description: str = "") -> str:
+    """The sentence of a triple that came without one.
+
+    The names and the relation in a row; a description follows them, and stands alone where it names both ends itself.
+    """
+    plain = clean(f"{plain_name(head)} {relation} {plain_name(tail)}")
+    more = clean(description)
+    if not more:
+        return plain
+    key = name_key(more)
+    return more if name_key(head) in key and name_key(tail) in key else f"{plain}: {more}"
+
+
 def best_form(forms: Mapping[str, int]) -> str:
     """The spelling to show: mixed case before all-lower before ALL-UPPER, then the commonest, then the alphabet."""
 

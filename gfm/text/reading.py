@@ -49,6 +49,20 @@ def is_identifier(text: str) -> bool:
     return not is_blank(text) and not any(unicodedata.category(c) in _DROPPED for c in text)
 
 
+def read_text(path: Path) -> str:
+    """A whole file of UTF-8, its byte-order mark dropped.
+
+    Raises:
+        GfmError: The file cannot be opened or is not UTF-8.
+    """
+    try:
+        data = read_bytes(path)
+    except GfmError as error:
+        raise GfmError(f"{path}: {error}") from error
+    mark = len(UTF8_BOM) if data.startswith(UTF8_BOM) else 0
+    return _utf8(data[mark:], str(path), mark)
+
+
 def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[int, str]]:
     r"""Numbered lines (from 1) that are not blank, split on ``\n`` only, so that U+2028 inside a text ends no line.
 

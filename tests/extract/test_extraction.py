@@ -5,7 +5,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gfm.extract.extraction import Extraction, Mention, Predicate, unite
+from gfm.extract.extraction import Extraction, Mention, Predicate, Statement, unite
 
 ONE = Extraction(
     sentences=((0, 41),),
@@ -20,6 +20,10 @@ EXTRACTIONS = st.builds(
     st.lists(st.builds(Mention, NUMBERS, NUMBERS, st.text())).map(tuple),
     st.lists(st.builds(Predicate, NUMBERS, NUMBERS, st.booleans(), st.text())).map(tuple),
     st.lists(st.tuples(st.text(), st.text(), st.text())).map(tuple),
+    st.lists(
+        st.builds(Statement, *[st.text()] * 4, st.none() | st.floats(allow_nan=False, allow_infinity=False), st.text())
+    ).map(tuple),
+    st.lists(st.text()).map(tuple),
 )
 
 
@@ -48,10 +52,12 @@ def test_an_empty_extraction() -> None:
 
 
 def test_unite_keeps_the_order_of_the_extractors() -> None:
-    other = Extraction(sentences=((50, 60),), triples=(("A", "", "B"),))
+    statement = Statement("It rained.")
+    other = Extraction(((50, 60),), triples=(("A", "", "B"),), statements=(statement,), names=("C",))
     both = unite([ONE, other])
     assert both.sentences == ((0, 41), (50, 60))
     assert both.mentions == ONE.mentions
     assert both.predicates == ONE.predicates
     assert both.triples == (("Tarn Mill", "built by", "Orla Venn"), ("A", "", "B"))
+    assert (both.statements, both.names) == ((statement,), ("C",))
     assert unite([ONE]) == ONE

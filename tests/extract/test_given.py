@@ -1,12 +1,14 @@
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gfm.extract.extraction import Extraction, Extractor
-from gfm.extract.given import GivenTriples, read_triples
-from gfm.types import GfmError, Passage
+from gfm.extract.extraction import Extraction, Extractor, Statement
+from gfm.extract.given import GivenGraph, GivenTriples
+from gfm.extract.resolve import resolve
+from gfm.types import GfmError, GivenEntity, GivenTriple, Passage
 
 
 def triples(folder: Path, *rows: object) -> Path:
@@ -19,6 +21,10 @@ def row(head: str, relation: str, tail: str, passage: object) -> dict[str, objec
     return {"head": head, "relation": relation, "tail": tail, "passage_id": passage}
 
 
+def passage(identifier: str, text: str = "One text.", document: str = "") -> Passage:
+    return Passage(identifier, document or identifier, "", text, 0, len(text))
+
+
 BUILT = ("Tarn Mill", "built by", "Orla Venn")
 BORN = ("Orla Venn", "born in", "Port Isk")
 
@@ -27,13 +33,8 @@ def test_triples_by_passage_in_order(tmp_path: Path) -> None:
     path = triples(
         tmp_path, row(*BORN, "p2"), row(*BUILT, "p1"), row("Orla\x00 Venn ", "", "Mill", 2), row(*BUILT, "p2")
     )
-    assert read_triples(path) == {"p2": [BORN, BUILT], "p1": [BUILT], "2": [("Orla Venn", "", "Mill")]}
-
-
-def test_self_loops_are_dropped_and_counted(tmp_path: Path) -> None:
-    path = triples(tmp_path, row("Abel Works", "owns", "ABEL  works", "p1"), row(*BUILT, "p1"))
-    assert read_triples(path) == {"p1": [BUILT]}
-    assert GivenTriples(path).self_loops == 1
+    found = GivenTriples(path).extract([passage("2"), passage("p1"), passage("p2")])
+    assert [x.triples for x in found] == [(("Orla Venn", "", "Mill"),), (BUILT,), (BORN, BUILT)]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def test_self_loops_are_dropped_and_counted(tmp_path: Path) -> None:
 def test_errors_name_file_and_line(tmp_path: Path, bad: object, words: str) -> None:
     path = triples(tmp_path, row(*BUILT, "p1"), bad)
     with pytest.raises(GfmError) as error:
-        read_triples(path)
+        GivenTriples(path)
     assert str(error.value).startswith(f"{path}:2: ")
     assert words in str(error.value)
 
@@ -98,3 +99,74 @@ def test_the_first_chunk_that_names_both_ends_gets_the_triple(tmp_path: Path) ->
     expected = [(nowhere,), (BORN,), (lies, subject)]
     assert [x.triples for x in given.extract(chunks)] == expected
     assert [x.triples for x in given.extract(chunks[::-1])] == expected[::-1]
+
+
+def given_graph(entities: list[GivenEntity], *triples: GivenTriple) -> GivenGraph:
+    return GivenGraph(resolve(entities, list(triples)))
+
+
+def test_what_a_row_says_beside_three_names_makes_a_statement() -> None:
+    given = given_graph(
+        [GivenEntity("Solo", passage_ids=("p2",))],
+        GivenTriple(*BUILT, ("p1",), weight=2.0),
+        GivenTriple(*BORN, ("p1",), description="She was born there."),
+        GivenTriple("", "", "", ("p1", "p2"), text="It rained."),
+    )
+    first, second = given.extract([passage("p1"), passage("p2")])
+    assert first.statements == (
+        Statement("It rained."),
+        Statement("Orla Venn born in Port Isk: She was born there.", *BORN, description="She was born there."),
+        Statement("Tarn Mill built by Orla Venn", *BUILT, weight=2.0),
+    )
+    assert (second.statements, second.names) == ((Statement("It rained."),), ("Solo",))
+
+
+def test_weights_of_rows_that_say_the_same_are_added_in_any_order() -> None:
+    """A row without a weight adds nothing, and a row of several passages counts once."""
+    rows = [
+        GivenTriple(*BUILT, ("p1", "p2"), weight=0.1),
+        GivenTriple("TARN MILL", "built by", "Orla Venn", ("p2",), weight=0.2, text="Tarn Mill built by Orla Venn"),
+        GivenTriple(*BUILT, ("p1",), weight=0.3),
+        GivenTriple(*BUILT, ("p1",)),
+    ]
+    one = given_graph([], *rows).extract([passage("p1"), passage("p2")])
+    assert one == given_graph([], *rows[::-1]).extract([passage("p1"), passage("p2")])
+    assert [[s.weight for s in x.statements] for x in one] == [[pytest.approx(0.6)], [pytest.approx(0.6)]]
+    assert [x.triples for x in one] == [(BUILT,), ()]
+
+
+def test_a_description_is_a_sentence_of_every_passage_that_mentions_the_entity() -> None:
+    given = given_graph(
+        [
+            GivenEntity("Tarn Mill", description="Burned in 1920.", passage_ids=("p1",)),
+            GivenEntity("Orla Venn", description="Orla Venn was a builder."),
+        ],
+        GivenTriple(*BUILT, ("p2",)),
+    )
+    first, second = given.extract([passage("p1"), passage("p2")])
+    assert first.statements == (Statement("Tarn Mill: Burned in 1920."),)
+    assert second.statements == (Statement("Orla Venn was a builder."), Statement("Tarn Mill: Burned in 1920."))
+
+
+def test_a_row_may_name_a_passage_of_a_document() -> None:
+    chunks = [passage("d#0", "Nothing."), passage("d#1", "Orla Venn built Tarn Mill."), passage("d#2", "Tarn Mill.")]
+    chunks = [replace(p, document_id="d", start=i) for i, p in enumerate(chunks)]
+    given = given_graph(
+        [GivenEntity("Tarn Mill", passage_ids=("d",)), GivenEntity("Nobody", passage_ids=("d",))],
+        GivenTriple(*BUILT, ("d#2",)),
+        GivenTriple(*BUILT, ("d#7",), text="She built it."),
+    )
+    given.check({"d"})
+    found = given.extract(chunks)
+    assert [x.triples for x in found] == [(), (), (BUILT,)]
+    assert [x.names for x in found] == [("Nobody",), ("Tarn Mill",), ("Tarn Mill",)]
+    assert [len(x.statements) for x in found] == [0, 1, 0]
+    with pytest.raises(GfmError, match="'e#1'"):
+        given_graph([], GivenTriple(*BUILT, ("e#1",))).check({"d"})
+
+
+def test_settings_of_a_graph_change_with_its_rows_and_not_with_their_order_or_place() -> None:
+    rows = [GivenTriple(*BUILT, ("p1",), place="a:1"), GivenTriple(*BORN, ("p1",))]
+    one, other = given_graph([], *rows), given_graph([], rows[1], replace(rows[0], place="b:9"))
+    assert one.settings == other.settings
+    assert one.settings != given_graph([], rows[0]).settings

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gfm.extract.extraction import Extraction, Mention, Predicate
+from gfm.extract.extraction import Extraction, Mention, Predicate, Statement, unite
 from gfm.graph.assemble import GraphParts, assemble
-from gfm.types import Passage
+from gfm.graph.entity_table import EntityTable, make_aliases
+from gfm.types import GivenEntity, Passage
 
 
 def passage(number: int, text: str, title: str = "") -> Passage:
@@ -309,6 +310,84 @@ def test_given_names_resolve_to_titles_by_their_documented_key() -> None:
         ("Mercury (planet)", "orbits", "Sun", "MERCURY orbits Sun"),
         ("C++", "extends", "C", "C++ extends C"),
     ]
+
+
+# --- what was handed in with more than three names
+
+
+def table(*entities: GivenEntity, aliases: list[tuple[str, str]] | None = None) -> EntityTable:
+    return EntityTable({e.name.casefold(): e for e in entities}, make_aliases(aliases or []))
+
+
+def test_statements_keep_sentence_weight_and_description() -> None:
+    statement = Statement("She put it up.", "Orla Venn", "built", "Tarn Mill", 2.5, "In one summer.")
+    parts = assemble([passage(0, "x"), passage(1, "y")], [Extraction(statements=(statement,))] * 2)
+    assert named(parts) == [("Orla Venn", "built", "Tarn Mill", "She put it up.")]
+    assert [t[4] for t in parts.triples] == [2.5]
+    assert parts.descriptions == ["In one summer."]
+    assert parts.fact_passages == [(0, 1)]
+
+
+def test_the_greatest_weight_of_a_statement_counts_and_none_counts_as_one() -> None:
+    said_twice = [Statement("A B", "A", "", "B", weight) for weight in (-2.0, -1.0)]
+    parts = assemble([passage(0, "x")], [Extraction(triples=(("B", "", "C"),), statements=tuple(said_twice))])
+    assert {named(parts)[i][0]: parts.triples[i][4] for i in range(2)} == {"A": -1.0, "B": 1.0}
+
+
+def test_a_sentence_without_a_triple_and_names_without_a_sentence() -> None:
+    extraction = Extraction(statements=(Statement("It rained."),), names=("Soloist", "SOLOIST", "<p></p>"))
+    parts = assemble([passage(0, "x")], [extraction])
+    assert (parts.facts, parts.triples, parts.entities) == (["It rained."], [], [("soloist", "Soloist")])
+    assert parts.forms == [[("SOLOIST", 1), ("Soloist", 1)]]
+
+
+def test_self_loops_are_counted_once_each() -> None:
+    """A12."""
+    loops = given_triples(("Abel Works", "owns", "ABEL WORKS"), ("A", "r", "a"))
+    parts = assemble([passage(0, "x"), passage(1, "y")], [loops, loops])
+    assert (parts.self_loops, parts.triples, keys(parts)) == (2, [], ["a", "abel works"])
+
+
+def test_aliases_merge_in_triples_texts_and_titles_and_the_name_shown_is_that_of_the_table() -> None:
+    text = "IBM hired Orla Venn."
+    passages = [passage(0, text), passage(1, "x", "I.B.M."), passage(2, "y")]
+    extractions = [
+        said(text, ["Orla Venn"]),
+        Extraction(),
+        given_triples(("IBM", "made", "PC"), ("PC", "by", "I.B.M.")),
+    ]
+    aliases = table(aliases=[("IBM", "Big Blue Ltd"), ("I.B.M.", "IBM")])
+    parts = assemble(passages, extractions, aliases)
+    assert parts.entities == [("big blue ltd", "Big Blue Ltd"), ("orla venn", "Orla Venn"), ("pc", "PC")]
+    assert parts.subjects.tolist() == [-1, 0, -1]
+    assert ("Big Blue Ltd", "", "Orla Venn", text) in named(parts)
+    assert parts.forms[0] == [("I.B.M.", 2), ("IBM", 2)]
+    assert keys(assemble(passages, extractions)) == ["i.b.m.", "ibm", "orla venn", "pc"]  # without the table: undone
+
+
+def test_an_alias_that_makes_a_self_loop() -> None:
+    parts = assemble(
+        [passage(0, "x")], [given_triples(("IBM", "is", "Big Blue"))], table(aliases=[("IBM", "Big Blue")])
+    )
+    assert (parts.self_loops, keys(parts)) == (1, ["big blue"])
+
+
+def test_a_shared_form_means_the_entity_that_its_passage_is_given() -> None:
+    """B03: the title and the text of a passage on one Lee Moss do not speak of the other."""
+    known = table(aliases=[("Lee Moss", "Lee Moss (diver)"), ("Lee Moss", "Lee Moss (treasurer)")])
+    text = "Lee Moss met Zorin."
+    passages = [passage(i, text, "Lee Moss") for i in range(3)]
+    extractions = [
+        unite([said(text, ["Lee Moss", "Zorin"]), Extraction(names=names)])
+        for names in (("Lee Moss (diver)",), ("Lee Moss (treasurer)",), ())
+    ]
+    parts = assemble(passages, extractions, known)
+    assert keys(parts) == ["lee moss", "lee moss (diver)", "lee moss (treasurer)", "zorin"]
+    assert parts.subjects.tolist() == [1, 2, 0]
+    assert parts.mentions.tolist() == [[0, 1], [0, 3], [1, 2], [1, 3], [2, 0], [2, 3]]
+    assert parts.aliases == [(0, 1), (0, 2)]
+    assert parts.apart == [(1, 2)]
+    assert [name for _, name in parts.entities[1:3]] == ["Lee Moss (diver)", "Lee Moss (treasurer)"]
 
 
 # --- invariants

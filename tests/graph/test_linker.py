@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gfm.graph.entity_table import EntityTable, make_aliases
 from gfm.graph.linker import TitleLinker
 from gfm.text.normalise import name_key
+from gfm.types import GivenEntity
 
 
 def found(titles: list[str], text: str) -> list[tuple[str, str]]:
@@ -149,3 +151,36 @@ def test_matches_are_ordered_spans_of_known_titles(titles: list[str], text: str)
         assert key in known
         assert linker.resolve(text[start:stop]) == key
         end = stop
+
+
+def test_aliases_are_found_like_titles_and_come_before_bare_forms() -> None:
+    table = EntityTable({}, make_aliases([("IBM", "Big Blue Ltd"), ("Mercury", "Quicksilver")]))
+    linker = TitleLinker(["Mercury (planet)"], table)
+    text = "IBM sold Mercury to Big Blue Ltd."
+    assert [(text[s:e], key) for s, e, key in linker.find(text)] == [
+        ("IBM", "big blue ltd"),
+        ("Mercury", "quicksilver"),
+        ("Big Blue Ltd", "big blue ltd"),
+    ]
+    assert linker.resolve("ibm") == linker.resolve_exactly("IBM") == linker.subject("IBM") == "big blue ltd"
+
+
+def test_a_shared_alias_stands_for_none_and_is_tied_to_each() -> None:
+    linker = TitleLinker([], EntityTable({}, make_aliases([("Moss", "Lee Moss"), ("Moss", "Kate Moss")])))
+    assert linker.resolve_exactly("MOSS") == "moss"
+    assert linker.aliases == {("moss", "lee moss"), ("moss", "kate moss")}
+    assert linker.senses(["lee moss", "x"]) == {"moss": "lee moss"}
+    assert linker.senses(["lee moss", "kate moss"]) == {}
+
+
+def test_a_bare_form_that_a_table_knows_beside_the_title_stands_for_itself() -> None:
+    rows = {name_key(n): GivenEntity(n) for n in ("Mercury", "Mercury (planet)")}
+    linker = TitleLinker(["Mercury (planet)", "Venus (planet)"], EntityTable({**rows, "venus": GivenEntity("Venus")}))
+    assert linker.resolve_exactly("Mercury") == "mercury"
+    assert linker.aliases == {("mercury", "mercury (planet)")}
+    assert linker.resolve_exactly("Venus") == "venus (planet)"
+
+
+def test_an_entity_with_an_id_is_its_own() -> None:
+    linker = TitleLinker(["Mercury (planet)"], EntityTable({"mercury": GivenEntity("Mercury", "e1")}))
+    assert linker.resolve_exactly("Mercury") == "mercury"

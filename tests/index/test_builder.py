@@ -113,6 +113,7 @@ def test_the_manifest(corpus_z: Any, tmp_path: Path) -> None:
         "mentions": 8,
         "synonyms": 0,
         "edges": 24,
+        "self_loops": 0,
     }
     assert manifest["encoder"]["name"] == "hashing:64"
     assert manifest["extractors"] == ["stub-1"]
@@ -352,6 +353,14 @@ def test_an_alias_outweighs_the_cosine() -> None:
     rows = np.array([[1, 0], [0.96, 0.28]], dtype=np.float32)
     links, weight = synonyms(parts_of(["mill", "mill (tarn)"], [(0, 1)]), rows, BuildSettings())
     assert (links.tolist(), weight.tolist()) == ([[0, 1]], [1.0])
+
+
+def test_two_of_one_name_are_never_near_equal() -> None:
+    """B03."""
+    parts = parts_of(["moss", "moss (cook)", "moss (diver)"], [(0, 1), (0, 2)])
+    parts.apart = [(1, 2)]
+    rows = np.array([[1, 0]] * 3, dtype=np.float32)
+    assert synonyms(parts, rows, BuildSettings())[0].tolist() == [[0, 1], [0, 2]]
 
 
 def test_no_names_no_synonyms() -> None:

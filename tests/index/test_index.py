@@ -158,6 +158,8 @@ def test_self_loops_and_doubles(corpus_z: Any, tmp_path: Path) -> None:
     rows = [("Abel Works", "owns", "Abel Works", "p1"), *[("A", "r", "B", "p2")] * 2]
     index = GraphIndex.build(corpus_z.path, tmp_path / "i", encoder="hashing:64", triples=triples_file(tmp_path, rows))
     assert [index.triple(i).text for i in range(index.graph.num_triples)] == ["A r B"]
+    assert index.manifest["counts"]["self_loops"] == 1
+    assert "abel works" in [index.entity_key(i) for i in range(index.graph.num_entities)]
     assert index.graph.num_edges == index.manifest["counts"]["edges"] == 2 + 2 * index.manifest["counts"]["mentions"]
 
 
@@ -166,7 +168,7 @@ def test_one_byte_of_each_file(built: GraphIndex, share: float) -> None:
     """D09: for every file of a real generation."""
     folder = built.path / built.generation
     names = sorted(p.name for p in folder.iterdir())
-    assert len(names) == 10
+    assert len(names) == 12
     for name in names:
         data = (folder / name).read_bytes()
         bad = bytearray(data)

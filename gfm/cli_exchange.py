@@ -1,0 +1,127 @@
+"""Commands for graphs that others have or want: import, export, merges."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from gfm.exchange.exchange import Imported
+    from gfm.exchange.merges import Merge
+    from gfm.index.index import GraphIndex
+
+# The names stand here too, so that --help answers at once.
+FORMATS = ("graphrag", "lightrag", "hipporag", "gfm-rag", "g-reasoner", "jsonl", "csv", "graphml", "ntriples")
+_EXAMPLES = {
+    "import": (
+        "\b\nExamples:\n  gfm import my_graph/ --out my_index\n  gfm import graph.graphml --check\n"
+        "  gfm import ragtest/output --format graphrag --out my_index"
+    ),
+    "export": "\b\nExample:\n  gfm export my_index --out my_graph --format csv",
+    "merges": "\b\nExample:\n  gfm merges my_index --json",
+}
+Show = Callable[["GraphIndex", Path], None]
+
+
+def _format(name: str | None) -> str | None:
+    if name is not None and name not in FORMATS:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(FORMATS)}")
+    return name
+
+
+def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: str) -> None:
+    """Add the commands.
+
+    Args:
+        app: The command line.
+        say: Prints a line.
+        show: Prints what an index holds that was just built.
+        encoder: Name of the default encoder.
+    """
+
+    @app.command("import", short_help="Build an index of a graph that you have.", epilog=_EXAMPLES["import"])
+    def import_(
+        path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or folder in one of the formats.")],
+        out: Annotated[Path | None, typer.Option(metavar="INDEX", help="Folder of the index.")] = None,
+        format_name: Annotated[
+            str | None,
+            typer.Option("--format", metavar="NAME", callback=_format, help=f"{', '.join(FORMATS)}; else detected."),
+        ] = None,
+        check: Annotated[bool, typer.Option("--check", help="Only read it and tell what is in it.")] = False,
+        aliases: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Other names to merge (JSONL or CSV: alias, name).")
+        ] = None,
+        encoder: Annotated[
+            str, typer.Option(metavar="NAME", help="wordllama, hashing:DIM, or any sentence-transformers model.")
+        ] = encoder,
+        extractor: Annotated[
+            str, typer.Option(metavar="NAME", help="none, or spacy or spacy:PIPELINE to find more in the texts.")
+        ] = "none",
+        cache: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Cache; INDEX/cache.sqlite unless given.")
+        ] = None,
+    ) -> None:
+        """Build an index of a graph that you have: our own forms, GraphML, RDF, or the folder of another system."""
+        from gfm.exchange.exchange import import_graph
+
+        if (out is None) != check:
+            raise typer.BadParameter("give either --out INDEX, or --check to only read the graph")
+        found = import_graph(path, out, format_name, encoder=encoder, extractor=extractor, aliases=aliases, cache=cache)
+        _tell(found, say)
+        if found.index is not None and out is not None:
+            show(found.index, out)
+
+    @app.command("export", short_help="Write an index as files for others.", epilog=_EXAMPLES["export"])
+    def export(
+        source: Annotated[Path, typer.Argument(metavar="INDEX", help="An index; or a graph in one of the formats.")],
+        out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder.")],
+        format_name: Annotated[
+            str, typer.Option("--format", metavar="NAME", callback=_format, help=f"{', '.join(FORMATS)}.")
+        ] = "jsonl",
+    ) -> None:
+        """Write an index, or a graph in another format, as a folder of files."""
+        from gfm.exchange.exchange import export_graph
+
+        for note in export_graph(source, out, format_name):
+            say(f"note: {note}")
+        say(f"wrote {out.absolute()} ({format_name})\nnext: gfm import {shlex.quote(str(out))} --out my_index")
+
+    @app.command("merges", short_help="Which names share one entity.", epilog=_EXAMPLES["merges"])
+    def merges(
+        index_folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")],
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    ) -> None:
+        """Which names share one entity and why: another spelling, a bracket, an alias that you gave, or the context.
+
+        An alias goes when you build without its line; a spelling that should be apart needs an id or a type.
+        """
+        from gfm.exchange.merges import merges_of
+        from gfm.index.index import GraphIndex
+
+        found = merges_of(GraphIndex.open(index_folder.absolute()))
+        if as_json:
+            say(json.dumps([_row(merge) for merge in found], indent=1))
+            return
+        for merge in found:
+            say(f"{merge.name} ({merge.why}): {', '.join(f'{form} ({n})' for form, n in merge.forms.items())}")
+        say(f"{len(found)} merges" if found else "no merges: every entity has one spelling")
+
+
+def _row(merge: Merge) -> dict[str, Any]:
+    return {"key": merge.key, "name": merge.name, "why": merge.why, "forms": merge.forms}
+
+
+def _tell(found: Imported, say: Callable[[str], None]) -> None:
+    say(f"format: {found.format}")
+    say(f"read: {found.documents} passages, {found.entities} rows of entities, {found.triples} triples")
+    if found.homonyms:
+        say(f"names that several entities share, kept apart: {', '.join(found.homonyms)}")
+    if found.unnamed:
+        say(f"entities without a name, shown as unnamed: {found.unnamed}")
+    for note in found.notes:
+        say(f"note: {note}")
