@@ -193,7 +193,7 @@ def test_search_prints_passages_evidence_and_context(gfm: Run, z_index: Path, un
     assert (status, errors) == (0, "")
     assert output.startswith("Passages (score: relevance)\n  1. 0.")
     assert "Evidence paths\n" in output
-    assert "—mention→ p" in output
+    assert "—mention→ [p" in output
     assert "\n<context>\nFacts:\nF1. " in output
     assert "Reach: 5 of 5 passages, 5 of 5 entities" in output
 
