@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import multiprocessing
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -99,12 +101,13 @@ def measure(job: Job) -> Measured:
     rest = dict(job.retriever)
     retriever = load_retriever(str(rest.pop("name", "")), index, **rest)
     passages = passages_for(index, job.depth)
-    retriever.retrieve(job.queries[0], passages)
     out = Measured()
-    for query in track(job.queries, len(job.queries), job.label):
-        start = time.perf_counter()
-        found = retriever.retrieve(query, passages)
-        _take(out, job, found, time.perf_counter() - start)
+    with _quiet():
+        retriever.retrieve(job.queries[0], passages)
+        for query in track(job.queries, len(job.queries), job.label):
+            start = time.perf_counter()
+            found = retriever.retrieve(query, passages)
+            _take(out, job, found, time.perf_counter() - start)
     out.weights = _weights_hash(retriever)
     out.reached = _reached(job, index, retriever)
     return out
@@ -146,6 +149,18 @@ def peak_memory() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No line for each question that a retriever leaves to another one: they are counted."""
+    logger = logging.getLogger("gfm")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 def _take(out: Measured, job: Job, found: Retrieval, wall: float) -> None:
