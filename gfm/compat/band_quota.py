@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -28,10 +28,9 @@ from gfm.compat.quota import (
 )
 from gfm.graph.knowledge_graph import expand
 from gfm.index.index import GraphIndex
-from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector, ranked
+from gfm.retrieve.base import Stopwatch, as_query, check_whole, passage_hits, query_vector, ranked
 from gfm.types import GfmError, Query, Retrieval
 
-T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 _DECIMALS = 6  # of a distance: rounding noise of float32 must not move a relationship across the end of a band
 _NEAREST = 10.0**-_DECIMALS  # a perfect match, or one that rounding puts below 0
@@ -102,8 +101,7 @@ class BandQuotaRetriever:
         oversample_visited: bool = False,
         filters: Mapping[str, Any] | None = None,
     ):
-        if isinstance(depth, bool) or not isinstance(depth, int) or depth < 0:
-            raise GfmError(f"band_quota depth: expected a whole number of 0 or more, found {depth!r}")
+        check_whole("band_quota depth", depth, 0)
         if not 0 < alpha < inf:
             raise GfmError(f"band_quota alpha: expected a number above 0, found {alpha}")
         self.index, self.depth, self.alpha, self.oversample_visited = index, depth, alpha, oversample_visited

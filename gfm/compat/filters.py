@@ -1,4 +1,4 @@
-"""Metadata filters: equal values, all of them, and never a filter that is passed over."""
+"""Metadata filters in AutoFlow's form: equal values, all of them, and never a filter that is passed over."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gfm.compat.document_filters import METADATA, DocumentFilters
 from gfm.index.index import GraphIndex
 from gfm.types import GfmError
 
@@ -16,23 +17,15 @@ def passing_passages(index: GraphIndex, filters: Mapping[str, Any]) -> np.ndarra
 
     Args:
         index: Whose documents.
-        filters: Field → value, equal in value and kind (1 is neither "1" nor true).
+        filters: Key → value, equal in value and kind (1 is neither "1" nor true).
 
     Raises:
-        GfmError: A field that no document has, or a value that is empty.
+        GfmError: An empty value, or a key or a kind of value that no document has.
     """
-    known = sorted({name for fields in index.document_metadata.values() for name in fields})
     for name, value in filters.items():
-        if name not in known:
-            raise GfmError(f"filters: expected fields among {', '.join(known) or '(none)'}, found {name!r}")
         if value is None or (isinstance(value, Sized) and not len(value)):
-            raise GfmError(f"filters: expected a value of {name!r}, found {value!r}; leave the field out, or give one")
-    passes = {
-        document: all(name in fields and _equal(fields[name], value) for name, value in filters.items())
-        for document, fields in index.document_metadata.items()
-    }
+            raise GfmError(f"filters: expected a value of {name!r}, found {value!r}; leave the key out, or give one")
+    documents = DocumentFilters(index.document_metadata)
+    matching = documents.matching(documents.parse({METADATA + name: {"$eq": x} for name, x in filters.items()}))
+    passes = dict(zip(index.document_metadata, matching.tolist(), strict=True))
     return np.array([passes[document] for document in index.document_ids], dtype=bool)
-
-
-def _equal(found: Any, value: Any) -> bool:
-    return bool(found == value) and isinstance(found, bool) == isinstance(value, bool)

@@ -288,8 +288,8 @@ class _Results:
     def relationship(self, number: int) -> GraphResult[Relationship]:
         graph = self.index.graph
         sources = self._sources(graph.fact_passage[graph.fact_passage_ptr[number] : graph.fact_passage_ptr[number + 1]])
-        numbers = range(graph.fact_triple_ptr[number], graph.fact_triple_ptr[number + 1])
-        triples = tuple(replace(triple, passage_ids=sources) for triple in self.index.triples(np.array(numbers)))
+        numbers = np.arange(graph.fact_triple_ptr[number], graph.fact_triple_ptr[number + 1])
+        triples = tuple(replace(triple, passage_ids=sources) for triple in self.index.triples(numbers))
         return GraphResult("relationship", str(number), Relationship(self.index.fact_texts[number], triples), sources)
 
     def community(self, found: Community, passages: np.ndarray) -> GraphResult[Community]:

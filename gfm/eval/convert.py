@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from gfm.eval.beir import QUERIES_FILE
 from gfm.index.documents import CORPUS_FILE
-from gfm.text.reading import Row, decode, is_blank, one_line, printable
+from gfm.text.reading import Row, is_blank, one_line, printable, utf8_text
 from gfm.types import GfmError
 
 HOTPOTQA, TWO_WIKI, MUSIQUE = "HotpotQA", "2WikiMultiHopQA", "MuSiQue"
@@ -23,7 +23,7 @@ _EXPECTED = (
     f"a file of {HOTPOTQA} or {TWO_WIKI} (a JSON list of entries with _id, question, context, supporting_facts) or of "
     f"{MUSIQUE} (JSONL with id, question, paragraphs)"
 )
-_BOM, _GZIP, _ZIP = b"\xef\xbb\xbf", b"\x1f\x8b", b"PK\x03\x04"
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _SPLIT = re.compile(r"(?<![a-z])(?:train|dev|test)(?![a-z])", re.IGNORECASE)
 
 Key = tuple[str, str]  # title and text of a passage
@@ -292,7 +292,7 @@ def _text(file: Path) -> str:
         raise GfmError(f"{file}: expected a readable file; {error.strerror or error}") from error
     if data.startswith(_ZIP):
         raise GfmError(f"{file}: expected {_EXPECTED}, found a .zip; unpack it and name the file inside")
-    return decode(data.removeprefix(_BOM), str(file), len(_BOM) if data.startswith(_BOM) else 0)
+    return utf8_text(data, str(file))
 
 
 def _write(out: Path, split: str, asked: list[Asked], ids: dict[Key, str]) -> None:

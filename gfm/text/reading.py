@@ -59,8 +59,17 @@ def read_text(path: Path) -> str:
         data = read_bytes(path)
     except GfmError as error:
         raise GfmError(f"{path}: {error}") from error
+    return utf8_text(data, str(path))
+
+
+def utf8_text(data: bytes, place: str) -> str:
+    """A file's bytes as text, its byte-order mark dropped; ``place`` names it in messages.
+
+    Raises:
+        GfmError: It is not UTF-8.
+    """
     mark = len(UTF8_BOM) if data.startswith(UTF8_BOM) else 0
-    return _utf8(data[mark:], str(path), mark)
+    return _utf8(data[mark:], place, mark)
 
 
 def read_lines(path: Path, encoding: str | None = None) -> Iterator[tuple[int, str]]:

@@ -25,8 +25,6 @@ def index(world: World) -> Any:
         ({"lang": "en", "year": 1911}, [0]),
         ({"year": "1911"}, [2]),
         ({"draft": True}, [3]),
-        ({"draft": 1}, []),
-        ({"year": True}, []),
         ({"lang": "en", "draft": True}, []),
         ({"year": 0}, []),
         ({"draft": False}, []),
@@ -36,17 +34,13 @@ def test_all_must_be_equal(index: Any, filters: dict[str, Any], passing: list[in
     assert [i for i, passes in enumerate(passing_passages(index, filters)) if passes] == passing
 
 
-def test_an_unknown_field_is_no_filter_that_all_pass(index: Any) -> None:
-    with pytest.raises(GfmError, match=r"filters: expected fields among draft, lang, year, found 'language'"):
-        passing_passages(index, {"lang": "en", "language": "en"})
-
-
-def test_no_document_has_any_field(world: World) -> None:
-    with pytest.raises(GfmError, match=r"filters: expected fields among \(none\), found 'lang'"):
-        passing_passages(world(metadata=[{}]), {"lang": "en"})
+@pytest.mark.parametrize("filters", [{"lang": "en", "language": "en"}, {"draft": 1}, {"year": True}, {"lang": ["en"]}])
+def test_what_no_document_could_have_is_no_filter_that_all_pass(index: Any, filters: dict[str, Any]) -> None:
+    with pytest.raises(GfmError, match=rf"filters: .*{next(reversed(filters))}"):
+        passing_passages(index, filters)
 
 
 @pytest.mark.parametrize("value", [None, "", [], {}])
 def test_an_empty_value_is_refused(index: Any, value: Any) -> None:
-    with pytest.raises(GfmError, match=r"filters: expected a value of 'lang', found .*; leave the field out"):
+    with pytest.raises(GfmError, match=r"filters: expected a value of 'lang', found .*; leave the key out"):
         passing_passages(index, {"lang": value})

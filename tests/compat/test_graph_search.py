@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
 from gfm.compat.graph_search import AggregateSearchResult, Community, GraphSearchRetriever
+from gfm.extract.extraction import Extraction
 from gfm.index.index import GraphIndex
-from gfm.types import GfmError, Hit, Retrieval
+from gfm.types import Document, GfmError, Hit, Passage, Retrieval
 
 MakeIndex = Callable[..., GraphIndex]
 
@@ -294,3 +295,19 @@ def test_the_configuration_states_the_defaults(repository: Path) -> None:
     expected = {name: p.default for name, p in parameters.items() if name not in ("index", "communities")}
     kinds = {"entities": None, "relationships": None, "communities": None}
     assert stated == {"name": "graph_search", **expected, "limits": kinds}
+
+
+def test_a_relationship_may_name_one_thing_alone(tmp_path: Path) -> None:
+    """Text extractors make facts of sentences that join no two names: they are found, and state no triple."""
+
+    class OneSentence:
+        cached, settings = False, "one sentence"
+
+        def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
+            return [Extraction(sentences=((0, len(p.text)),)) for p in passages]
+
+    documents = [Document("a", "", "quince jam keeps for a year")]
+    index = GraphIndex.build_from(documents, [OneSentence()], tmp_path / "index", "hashing:64")
+    found = GraphSearchRetriever(index).search("how long?")
+    assert [hit.item.content.triples for hit in found.relationships] == [()]
+    assert found.relationships[0].item.passage_ids == ("a",)
