@@ -16,6 +16,7 @@ _LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)")
 PAGES = (
     "README.md",
     "docs/data.md",
+    "docs/exchange.md",
     "docs/architecture.md",
     "docs/benchmark.md",
     "docs/ablations.md",
@@ -76,7 +77,7 @@ def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    assert [language for language, _ in snippets(repository)] == ["bash", "python", "bash", "python"]
+    assert [language for language, _ in snippets(repository)] == ["bash", "python", "bash", "python", "bash"]
 
 
 @pytest.mark.parametrize("page", PAGES)
