@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from gfm.extract.extraction import Extractor
@@ -28,7 +28,7 @@ def make_extractors(name: str, triples: str | Path | None, document_ids: Collect
     if triples is not None:
         from gfm.extract.given import GivenTriples
 
-        given = GivenTriples(Path(triples))
+        given = GivenTriples(triples)
         given.check(document_ids)
         out.append(given)
     if kind == "spacy" and (triples is None or pipeline):
@@ -36,3 +36,25 @@ def make_extractors(name: str, triples: str | Path | None, document_ids: Collect
 
         out.append(SpacyExtractor(pipeline or DEFAULT_PIPELINE))
     return out
+
+
+def restore_extractor(name: str, rows: Sequence[str]) -> Extractor:
+    """The extractor of an index.
+
+    Args:
+        name: Its name in the manifest.
+        rows: What the index keeps of a given graph.
+
+    Raises:
+        GfmError: It is not one of gfm's own, or it does not load.
+    """
+    kind, _, pipeline = name.partition(":")
+    if kind == "given":
+        from gfm.extract.given import GivenTable
+
+        return GivenTable.restore(rows)
+    if kind == "spacy" and pipeline:
+        from gfm.extract.spacy_facts import SpacyExtractor
+
+        return SpacyExtractor(pipeline)
+    raise GfmError(f"extractor {name!r}: expected one of gfm's own, found another; hand it in: extractors=[…]")

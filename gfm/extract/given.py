@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,25 +39,79 @@ def read_triples(path: str | Path) -> dict[str, list[_Triple]]:
     return _read(Path(path)).triples
 
 
-class GivenTriples:
-    """An extractor that looks the triples of a document up in a file.
+class GivenTable:
+    """An extractor that looks the triples of a document up in a table.
+
+    Args:
+        triples: (head, relation, tail) by document id.
 
     Attributes:
-        cached: False: the triples belong to a passage id, so a cache by the hash of the text would mix them up.
-        settings: Changes with every byte of the file.
+        cached: False: the triples belong to a document id, so a cache by the hash of the text would mix them up.
+        settings: Changes with the triples, not with the order of documents.
+        rows: One JSON list a document: its id, then its triples in order.
+    """
+
+    name = "given"
+    cached = False
+
+    def __init__(self, triples: Mapping[str, Sequence[_Triple]]):
+        self._triples = {document: list(found) for document, found in sorted(triples.items()) if found}
+        self.rows: Sequence[str] = [json.dumps(item, ensure_ascii=False) for item in self._triples.items()]
+        digest = hashlib.sha256("\n".join(self.rows).encode("utf-8", "surrogatepass"))
+        self.settings = f"given-2:{digest.hexdigest()}"
+
+    @classmethod
+    def restore(cls, rows: Sequence[str]) -> GivenTable:
+        """The table that has these ``rows``."""
+        return GivenTable({document: [(h, r, t) for h, r, t in found] for document, found in map(json.loads, rows)})
+
+    def of(self, document: str) -> list[_Triple]:
+        """The triples of a document, in order."""
+        return self._triples.get(document, [])
+
+    def without(self, documents: Collection[str]) -> GivenTable:
+        """The same but for some documents."""
+        return GivenTable({d: found for d, found in self._triples.items() if d not in documents})
+
+    def united(self, other: GivenTable) -> GivenTable:
+        """Both; of a document that both know, what ``other`` says."""
+        return GivenTable({**self._triples, **other._triples})
+
+    def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
+        """One extraction a passage, in order.
+
+        Each triple of a document goes to its first passage that names both ends (in its title or text), or else to
+        its first passage. All passages of a document have to come in one call.
+        """
+        chunks: dict[str, list[int]] = defaultdict(list)
+        for i, passage in enumerate(passages):
+            chunks[passage.document_id].append(i)
+        given: list[list[_Triple]] = [[] for _ in passages]
+        for document, numbers in chunks.items():
+            numbers.sort(key=lambda i: (passages[i].start, i))
+            texts = [name_key(embedded_text(passages[i].title, passages[i].text)) for i in numbers]
+            for triple in self.of(document):
+                given[numbers[_first_with_both(triple, texts)]].append(triple)
+        return [Extraction(triples=tuple(triples)) for triples in given]
+
+
+class GivenTriples(GivenTable):
+    """The triples of a file.
+
+    Attributes:
+        documents: Ids of the documents that it names.
         self_loops: Number of lines dropped because both ends are one name.
 
     Raises:
         GfmError: As `read_triples`.
     """
 
-    cached = False
-
     def __init__(self, path: str | Path):
         self._path = Path(path)
         self._table = _read(self._path)
+        super().__init__(self._table.triples)
+        self.documents = set(self._table.line)
         self.self_loops = self._table.self_loops
-        self.settings = f"given-1:{hashlib.sha256(self._path.read_bytes()).hexdigest()}"
 
     def check(self, document_ids: Collection[str]) -> None:
         """Prove that every triple belongs to a document of the corpus.
@@ -72,23 +127,6 @@ class GivenTriples:
                 f"{self._path}:{line}: expected the passage_id of a document of the corpus, found {passage!r} "
                 f"({len(unknown)} such ids in the file); correct the id or delete its lines"
             )
-
-    def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
-        """One extraction a passage, in order.
-
-        Each triple of a document goes to its first passage that names both ends (in its title or text), or else to
-        its first passage. All passages of a document have to come in one call.
-        """
-        chunks: dict[str, list[int]] = defaultdict(list)
-        for i, passage in enumerate(passages):
-            chunks[passage.document_id].append(i)
-        given: list[list[_Triple]] = [[] for _ in passages]
-        for document, numbers in chunks.items():
-            numbers.sort(key=lambda i: (passages[i].start, i))
-            texts = [name_key(embedded_text(passages[i].title, passages[i].text)) for i in numbers]
-            for triple in self._table.triples.get(document, ()):
-                given[numbers[_first_with_both(triple, texts)]].append(triple)
-        return [Extraction(triples=tuple(triples)) for triples in given]
 
 
 def _first_with_both(triple: _Triple, texts: list[str]) -> int:

@@ -6,17 +6,20 @@ Order of input plays no part: passages are taken by id, entities sorted by key, 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 import regex as re  # knows scripts and combining marks
 
 from gfm.extract.extraction import Extraction
 from gfm.graph.linker import TitleLinker
-from gfm.text.normalise import best_form, clean, name_key, plain_name, strip_bracket
+from gfm.graph.occurrences import NOTHING, GraphParts, Reading, merge, number
+from gfm.text.normalise import clean, name_key, plain_name, strip_bracket
 from gfm.types import Passage
+
+# Goes up with every change to what a text says: to splitting, names, the linker or this file. An index whose rules are
+# older is read again as a whole when something is added to it. tests/graph/test_assemble.py notices a change.
+RULES = 1
 
 _LEADING = re.compile(r"^(?:the|a|an)\s+(?=\S)", re.IGNORECASE)
 # Marks end names of many scripts (Hindi vowels, decomposed accents); U+2019 and U+201D are curly quotes.
@@ -24,51 +27,16 @@ _TRIM = re.compile(r"^[^\p{L}\p{N}]+|(?:['\u2019]s)?[^\p{L}\p{N}\p{M})\.!?\"\u20
 _BLOCK = re.compile(r"\n\s*\n|(?m:^#+[^\n]*\n)")
 
 
-@dataclass
-class GraphParts:
-    """Everything of a graph but the synonym edges, which need vectors.
-
-    Attributes:
-        entities: (key, display name), sorted by key.
-        facts: Texts, in order.
-        fact_passages: Source passages of each fact.
-        triples: (head, tail, fact, relation, weight), sorted by fact.
-        mentions: int64[M, 2] of passage, entity; unique, sorted.
-        subjects: int64[P], the entity each passage is about (its title), or -1.
-        aliases: Entity pairs that are the same name with and without its bracket.
-    """
-
-    entities: list[tuple[str, str]]
-    facts: list[str]
-    fact_passages: list[tuple[int, ...]]
-    triples: list[tuple[int, int, int, str, float]]
-    mentions: np.ndarray
-    subjects: np.ndarray
-    aliases: list[tuple[int, int]]
-
-
-@dataclass
-class _Builder:
-    """Collects by key; numbers are given out at the end, by sorted order."""
-
-    forms: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
-    facts: dict[str, dict[int, None]] = field(default_factory=dict)
-    triples: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
-    mentions: set[tuple[int, str]] = field(default_factory=set)
-    subjects: list[str] = field(default_factory=list)
-
-    def mention(self, passage: int, key: str, form: str) -> None:
-        self.forms[key][form] += 1
-        self.mentions.add((passage, key))
-
-    def fact(self, passage: int, text: str) -> None:
-        self.facts.setdefault(text, {})[passage] = None
-
-    def triple(self, text: str, head: str, tail: str, relation: str) -> None:
-        if head != tail:
-            relations = self.triples.setdefault((text, head, tail), [])
-            if relation and relation not in relations:
-                relations.append(relation)
+def read(linker: TitleLinker, passage: Passage, extraction: Extraction) -> Reading:
+    """What one passage says: a pure function of it, of its extraction, and of what ``linker`` answers for its names."""
+    reading = Reading(subject=name_key(passage.title))
+    if reading.subject:
+        reading.mention(reading.subject, passage.title)
+    if extraction.sentences:
+        _sentence_facts(reading, linker, passage, extraction)
+    for head, relation, tail in extraction.triples:
+        _given_triple(reading, linker, head, relation, tail)
+    return reading
 
 
 def assemble(passages: Sequence[Passage], extractions: Sequence[Extraction]) -> GraphParts:
@@ -79,30 +47,21 @@ def assemble(passages: Sequence[Passage], extractions: Sequence[Extraction]) -> 
         extractions: One a passage.
     """
     linker = TitleLinker(p.title for p in passages)
-    builder = _Builder()
-    for number, (passage, extraction) in enumerate(zip(passages, extractions, strict=True)):
-        subject = name_key(passage.title)
-        builder.subjects.append(subject)
-        if subject:
-            builder.mention(number, subject, passage.title)
-        if extraction.sentences:
-            _sentence_facts(builder, linker, number, passage, extraction, subject)
-        for head, relation, tail in extraction.triples:
-            _given_triple(builder, linker, number, head, relation, tail)
-    return _number(builder, linker)
+    readings = (read(linker, p, x) for p, x in zip(passages, extractions, strict=True))
+    return number(merge(NOTHING, np.zeros(0, np.int64), enumerate(readings), len(passages)), linker.aliases)
 
 
-def _given_triple(builder: _Builder, linker: TitleLinker, number: int, head: str, relation: str, tail: str) -> None:
+def _given_triple(reading: Reading, linker: TitleLinker, head: str, relation: str, tail: str) -> None:
     """One given statement; one of a thing about itself only mentions it."""
     ends = linker.resolve_exactly(head), linker.resolve_exactly(tail)
     if not all(ends):
         return
     for key, form in zip(ends, (head, tail), strict=True):
-        builder.mention(number, key, form)
+        reading.mention(key, form)
     if ends[0] != ends[1]:
         text = clean(f"{plain_name(head)} {relation} {plain_name(tail)}")
-        builder.fact(number, text)
-        builder.triple(text, *ends, clean(relation))
+        reading.fact(text)
+        reading.triple(text, *ends, clean(relation))
 
 
 def _trim(text: str, start: int, end: int) -> tuple[int, int]:
@@ -129,12 +88,11 @@ def _spans(linker: TitleLinker, text: str, extraction: Extraction) -> list[tuple
     return sorted(spans)
 
 
-def _sentence_facts(
-    builder: _Builder, linker: TitleLinker, number: int, passage: Passage, extraction: Extraction, subject: str
-) -> None:
+def _sentence_facts(reading: Reading, linker: TitleLinker, passage: Passage, extraction: Extraction) -> None:
+    subject = reading.subject
     spans = _spans(linker, passage.text, extraction)
     for start, end, key in spans:
-        builder.mention(number, key, passage.text[start:end])
+        reading.mention(key, passage.text[start:end])
     relations = _Relations(extraction, spans)
     bare = name_key(strip_bracket(passage.title))
     for sentence_start, sentence_end in _sentences(passage.text, extraction.sentences):
@@ -144,13 +102,13 @@ def _sentence_facts(
         inside = [x for x in spans if sentence_start <= x[0] and x[1] <= sentence_end]
         named = not subject or any(key == subject for _, _, key in inside) or bare in name_key(sentence)
         text = sentence if named else f"{plain_name(linker.short(passage.title))}: {sentence}"
-        builder.fact(number, text)
+        reading.fact(text)
         head = subject or (inside[0][2] if inside else "")
         previous = head
         for start, end, key in inside:
             for source in dict.fromkeys((head, previous)):
                 if source != key:
-                    builder.triple(text, source, key, relations.between(source, start, end, source == subject))
+                    reading.triple(text, source, key, relations.between(source, start, end, source == subject))
             previous = key
 
 
@@ -192,33 +150,3 @@ class _Relations:
             if head in self._subjects[i] or (is_subject and predicate.pronoun):
                 return predicate.text
         return ""
-
-
-def _number(builder: _Builder, linker: TitleLinker) -> GraphParts:
-    keys = sorted(builder.forms)
-    entity = {key: i for i, key in enumerate(keys)}
-    fact = {text: i for i, text in enumerate(builder.facts)}
-    triples = sorted(
-        (entity[head], entity[tail], fact[text], "; ".join(relations), 1.0)
-        for (text, head, tail), relations in builder.triples.items()
-    )
-    triples.sort(key=lambda t: t[2])
-    mentions = np.array(sorted((p, entity[key]) for p, key in builder.mentions), dtype=np.int64).reshape(-1, 2)
-    aliases = sorted((entity[form], entity[key]) for form, key in linker.aliases if form in entity and key in entity)
-    return GraphParts(
-        entities=[(key, best_form(_plain_forms(builder.forms[key]))) for key in keys],
-        facts=list(builder.facts),
-        fact_passages=[tuple(passages) for passages in builder.facts.values()],
-        triples=triples,
-        mentions=mentions,
-        subjects=np.array([entity.get(key, -1) for key in builder.subjects], dtype=np.int64),
-        aliases=aliases,
-    )
-
-
-def _plain_forms(forms: Counter[str]) -> Counter[str]:
-    """Spellings that look alike once markup and invisible characters are gone, counted together."""
-    plain: Counter[str] = Counter()
-    for form, count in forms.items():
-        plain[plain_name(form)] += count
-    return plain

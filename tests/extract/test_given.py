@@ -1,11 +1,10 @@
-import hashlib
 import json
 from pathlib import Path
 
 import pytest
 
 from gfm.extract.extraction import Extraction, Extractor
-from gfm.extract.given import GivenTriples, read_triples
+from gfm.extract.given import GivenTable, GivenTriples, read_triples
 from gfm.types import GfmError, Passage
 
 
@@ -73,12 +72,29 @@ def test_check_names_the_first_line_of_an_unknown_passage(tmp_path: Path) -> Non
     given.check({"p1", "p8", "p9"})
 
 
-def test_settings_change_with_the_file_and_nothing_is_cached(tmp_path: Path) -> None:
-    path = triples(tmp_path, row(*BUILT, "p1"))
-    given: Extractor = GivenTriples(path)
-    assert given.settings == "given-1:" + hashlib.sha256(path.read_bytes()).hexdigest()
-    assert given.cached is False
-    assert GivenTriples(triples(tmp_path, row(*BUILT, "p2"))).settings != given.settings
+def test_settings_change_with_the_triples_and_nothing_is_cached(tmp_path: Path) -> None:
+    rows = [row(*BUILT, "p1"), row(*BORN, "p1"), row(*BORN, "p2")]
+    given: Extractor = GivenTriples(triples(tmp_path, *rows))
+    assert (given.name, given.cached) == ("given", False)
+    assert given.settings.startswith("given-2:")
+    assert GivenTriples(triples(tmp_path, rows[2], *rows[:2])).settings == given.settings
+    assert GivenTriples(triples(tmp_path, rows[1], rows[0], rows[2])).settings != given.settings
+    assert GivenTriples(triples(tmp_path, *rows[:2], row(*BORN, "p3"))).settings != given.settings
+
+
+def test_a_table_is_made_again_from_its_rows(tmp_path: Path) -> None:
+    given = GivenTriples(triples(tmp_path, row(*BORN, "p2"), row("李明", "", "Mill", "p1"), row(*BUILT, "p2")))
+    assert [json.loads(line)[0] for line in given.rows] == ["p1", "p2"]
+    again = GivenTable.restore(given.rows)
+    assert (again.rows, again.settings) == (given.rows, given.settings)
+    assert again.of("p2") == [BORN, BUILT]
+    assert again.of("p3") == []
+
+
+def test_tables_are_united_document_by_document() -> None:
+    one, two = GivenTable({"p1": [BUILT], "p2": [BORN]}), GivenTable({"p2": [BUILT], "p3": [BORN]})
+    assert one.united(two).rows == GivenTable({"p1": [BUILT], "p2": [BUILT], "p3": [BORN]}).rows
+    assert one.without(["p1", "p9"]).rows == GivenTable({"p2": [BORN]}).rows
 
 
 def test_extract_looks_up_by_document_not_by_text(tmp_path: Path) -> None:
