@@ -42,7 +42,7 @@ class GivenGraph:
             *(_row("entity", entity) for entity in self.resolved.entities),
             *(_row("triple", triple) for triple in self.resolved.triples),
         ]
-        digest = hashlib.sha256("\n".join(self.rows).encode("utf-8", "surrogatepass"))
+        digest = hashlib.sha256("\n".join(sorted(self.rows)).encode("utf-8", "surrogatepass"))
         self.settings = f"given-3:{digest.hexdigest()}"
         self._given = _by_passage(self.resolved)
 
@@ -57,7 +57,8 @@ class GivenGraph:
     @property
     def documents(self) -> set[str]:
         """Ids of the documents that it names; of ``ID#k`` both itself and ``ID``, as it may be a passage of that."""
-        named = {p for row in (*self.resolved.entities, *self.resolved.triples) for p in row.passage_ids}
+        rows: list[GivenEntity | GivenTriple] = [*self.resolved.entities, *self.resolved.triples]
+        named = {p for row in rows for p in row.passage_ids}
         return named | {passage.rpartition("#")[0] for passage in named} - {""}
 
     def of(self, document: str) -> list[GivenTriple]:

@@ -53,7 +53,7 @@ class Change:
     encoded: int = 0
     counts: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
-    account: Account = Account(())
+    account: Account = field(default_factory=lambda: Account(()))
 
 
 def change_corpora(
