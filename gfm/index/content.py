@@ -102,7 +102,7 @@ def read_documents_of(folder: Path) -> tuple[list[Document], list[Passage], list
     passages = [Passage(*row) for row in zip(*(columns[name] for name in Passage.__slots__), strict=True)]
     whole = {p.id: p.text for p in passages if p.id == p.document_id}
     documents = [
-        Document(i, title, whole[i] if text is None else text, {} if metadata == "{}" else json.loads(metadata))
+        Document(i, title, whole.get(i, "") if text is None else text, {} if metadata == "{}" else json.loads(metadata))
         for i, title, metadata, text in zip(*(table[n] for n in ("id", "title", "metadata", "text")), strict=True)
     ]
     return documents, passages, store.read_table(folder / "given.parquet")["row"].to_pylist()

@@ -149,3 +149,25 @@ def test_matches_are_ordered_spans_of_known_titles(titles: list[str], text: str)
         assert key in known
         assert linker.resolve(text[start:stop]) == key
         end = stop
+
+
+TANGLED = st.lists(
+    st.sampled_from([*("C", "C++", "Mill", "(x)", "(x) (y)", "<i>", "</i>", "mill", "Ｃ", "1")]), max_size=4
+)
+TITLES = st.lists(TANGLED.map(" ".join), max_size=6)
+
+
+@given(TITLES, TITLES)
+def test_whatever_is_answered_otherwise_is_touched(before: list[str], after: list[str]) -> None:
+    old, new = TitleLinker(before), TitleLinker(after)
+    forms, keys = new.touched(set(before) ^ set(after))
+    assert {form for form, _ in old._key_of.items() ^ new._key_of.items()} <= forms
+    assert {key for key, _ in old._key_of_name.items() ^ new._key_of_name.items()} <= keys
+
+
+def test_only_namesakes_are_touched() -> None:
+    linker = TitleLinker(["Mercury (planet)", "Mercury (god)", "Tarn Mill", "Mercury Lake"])
+    forms, keys = linker.touched(["Mercury (god)"])
+    assert forms == {("mercury",), ("mercury", "god"), ("mercury", "planet")}
+    assert keys == {"mercury", "mercury (god)", "mercury (planet)"}
+    assert linker.touched([]) == (set(), set())
