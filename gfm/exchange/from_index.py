@@ -11,7 +11,7 @@ from gfm.exchange.tables import GraphTables
 from gfm.extract.given import description_text
 from gfm.graph.entity_table import EntityTable, make_aliases
 from gfm.index.index import GraphIndex
-from gfm.text.normalise import best_form, name_key, statement_text
+from gfm.text.normalise import best_form, name_key, statement_text, strip_bracket
 from gfm.types import Document, GivenEntity, GivenTriple
 
 
@@ -47,12 +47,17 @@ def forms_of(index: GraphIndex) -> dict[int, dict[str, int]]:
 
 
 def _full_names(index: GraphIndex) -> list[str]:
-    """For each entity a name whose key is the entity's, so that it means the same wherever it is read."""
+    """For each entity a name that means the same wherever it is read.
+
+    That is the name shown, where its key is the entity's or where it is the title without its bracket; otherwise a
+    spelling with the entity's key.
+    """
     keys, names = index.table("entities", "key", "name")
-    forms = forms_of(index)
+    forms, taken = forms_of(index), set(keys)
     out = []
     for number, (key, name) in enumerate(zip(keys, names, strict=True)):
-        if name_key(name) != key:
+        shown = name_key(name)
+        if shown != key and (shown in taken or shown != name_key(strip_bracket(key))):
             exact = {form: n for form, n in forms.get(number, {}).items() if name_key(form) == key}
             name = best_form(exact) if exact else key
         out.append(name)
@@ -73,7 +78,8 @@ def _documents(index: GraphIndex, whole: bool) -> list[Document]:
 
 def _entities(index: GraphIndex, names: list[str], mentioned: list[list[int]]) -> list[GivenEntity]:
     passages = index.passage_ids
-    number = {name_key(name): i for i, name in enumerate(names)}
+    (keys,) = index.table("entities", "key")
+    number = {name_key(name): i for i, name in enumerate(names)} | {key: i for i, key in enumerate(keys)}
     table = entity_table(index)
     aliases: dict[int, set[str]] = defaultdict(set)
     for form, alias in table.aliases.items():

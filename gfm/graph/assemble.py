@@ -17,7 +17,7 @@ from gfm.extract.extraction import Extraction, Statement
 from gfm.graph.entity_table import EntityTable
 from gfm.graph.linker import TitleLinker
 from gfm.text.normalise import best_form, clean, name_key, plain_name, statement_text, strip_bracket
-from gfm.types import Passage
+from gfm.types import GivenEntity, Passage
 
 _LEADING = re.compile(r"^(?:the|a|an)\s+(?=\S)", re.IGNORECASE)
 # Marks end names of many scripts (Hindi vowels, decomposed accents); U+2019 and U+201D are curly quotes.
@@ -37,6 +37,7 @@ class GraphParts:
         mentions: int64[M, 2] of passage, entity; unique, sorted.
         subjects: int64[P], the entity each passage is about (its title), or -1.
         aliases: Entity pairs that are the same name with and without its bracket, or that share an alias.
+        given: For each entity what was handed in of it, if anything.
         forms: For each entity the spellings that were found, with their counts, by the alphabet.
         descriptions: For each triple the words that were given beside its relation.
         apart: Groups of entities that share a form and are different things: never near-equal.
@@ -50,6 +51,7 @@ class GraphParts:
     mentions: np.ndarray
     subjects: np.ndarray
     aliases: list[tuple[int, int]]
+    given: list[GivenEntity | None] = field(default_factory=list)
     forms: list[list[tuple[str, int]]] = field(default_factory=list)
     descriptions: list[str] = field(default_factory=list)
     apart: list[tuple[int, ...]] = field(default_factory=list)
@@ -268,7 +270,8 @@ def _number(builder: _Builder, linker: TitleLinker, table: EntityTable) -> Graph
     entity = {key: i for i, key in enumerate(keys)}
     fact = {text: i for i, text in enumerate(builder.facts)}
     forms = {key: _plain_forms(found) for key, found in builder.forms.items()}
-    shown = table.spellings()
+    given = _given(linker, table)
+    shown = {key: plain_name(entity.name) for key, entity in given.items()} | table.spellings()
     triples = sorted(
         (entity[head], entity[tail], fact[text], "; ".join(relations), builder.weights.get((text, head, tail), 1.0))
         for (text, head, tail), relations in builder.triples.items()
@@ -289,11 +292,18 @@ def _number(builder: _Builder, linker: TitleLinker, table: EntityTable) -> Graph
         mentions=mentions,
         subjects=np.array([entity.get(key, -1) for key in builder.subjects], dtype=np.int64),
         aliases=aliases,
+        given=[given.get(key) for key in keys],
         forms=[sorted(forms[key].items()) for key in keys],
         descriptions=[said.get(t[:3], "") for t in triples],
         apart=sorted({group for group in groups if len(group) > 1}),
         self_loops=len(builder.self_loops),
     )
+
+
+def _given(linker: TitleLinker, table: EntityTable) -> dict[str, GivenEntity]:
+    """Rows of the table by the key of their entity; its own before one that an alias or a title merges with it."""
+    resolved = {linker.resolve_exactly(row.name): row for _, row in sorted(table.entities.items(), reverse=True)}
+    return resolved | {key: row for key, row in table.entities.items() if linker.resolve_exactly(row.name) == key}
 
 
 def _plain_forms(forms: Counter[str]) -> Counter[str]:

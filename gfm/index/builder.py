@@ -281,7 +281,7 @@ def _write(
         folder / "passages.parquet",
         {name: [getattr(p, name) for p in passages] for name in Passage.__slots__},
     )
-    store.write_table(folder / "entities.parquet", _entity_columns(parts, table))
+    store.write_table(folder / "entities.parquet", _entity_columns(parts))
     store.write_table(folder / "forms.parquet", _form_columns(parts))
     store.write_table(folder / "aliases.parquet", _alias_columns(table))
     store.write_table(folder / "facts.parquet", {"text": parts.facts})
@@ -302,13 +302,12 @@ def _write(
     }
 
 
-def _entity_columns(parts: GraphParts, table: EntityTable) -> dict[str, list[str]]:
+def _entity_columns(parts: GraphParts) -> dict[str, list[str]]:
     """Key and name of every entity, and what was given of it."""
-    given = [table.entities.get(key) for key, _ in parts.entities]
     return {
         "key": [key for key, _ in parts.entities],
         "name": [name for _, name in parts.entities],
-        **{name: [getattr(g, name) if g else "" for g in given] for name in ("id", "type", "description")},
+        **{name: [getattr(g, name) if g else "" for g in parts.given] for name in ("id", "type", "description")},
     }
 
 

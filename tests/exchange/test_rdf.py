@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gfm.exchange.rdf import Statement, Term, line, literal, local_name, read_statements
@@ -67,6 +67,7 @@ def test_what_people_read_in_an_iri(iri: str, name: str) -> None:
     assert local_name(iri) == name
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(exclude_categories=("Cs",))))
 def test_a_literal_goes_both_ways(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     path = tmp_path_factory.getbasetemp() / "any.nt"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import networkx
 import pytest
+import rdflib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -78,7 +79,6 @@ def test_other_tools_read_the_graphml(rich_index: Path, tmp_path: Path) -> None:
 
 
 def test_other_tools_read_the_ntriples(rich_index: Path, tmp_path: Path) -> None:
-    rdflib = pytest.importorskip("rdflib")
     export_graph(rich_index, tmp_path / "g", "ntriples")
     graph = rdflib.Graph().parse(tmp_path / "g" / "graph.nt", format="nt")
     entity, relation = "urn:gfm:entity/", "urn:gfm:relation/"
@@ -139,7 +139,7 @@ TRIPLES = st.lists(
 )
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ENTITIES, TRIPLES, st.sampled_from(formats.NAMES))
 def test_any_graph_in_any_format(
     tmp_path_factory: pytest.TempPathFactory, entities: list[GivenEntity], triples: list[GivenTriple], name: str

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gfm.exchange.xml_graph import graphml_text, read_graphml
@@ -58,6 +58,7 @@ def test_no_graph_and_no_file(tmp_path: Path) -> None:
         read_graphml(tmp_path / "none.graphml")
 
 
+@settings(deadline=None)
 @given(st.text(min_size=1), st.text())
 def test_whatever_is_written_can_be_read(tmp_path_factory: pytest.TempPathFactory, name: str, text: str) -> None:
     """B13: a control character would make the whole file unreadable."""

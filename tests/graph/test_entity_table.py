@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gfm.graph.entity_table import Alias, EntityTable, make_aliases
@@ -42,6 +42,7 @@ def test_spellings_are_those_of_the_rows_before_those_of_the_aliases() -> None:
     assert table.spellings() == {"lee moss": "Lee Moss", "kate": "Kate"}
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("ABab"), st.sampled_from("CDcd")), max_size=6), st.randoms())
 def test_order_plays_no_part(pairs: list[tuple[str, str]], chance: object) -> None:
     shuffled = list(pairs)

@@ -5,7 +5,7 @@ import io
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gfm.text.csv_rows import csv_header, csv_text, list_cell, read_csv_rows
@@ -68,6 +68,7 @@ def test_what_is_written_is_plain_csv() -> None:
     assert list(csv.reader(io.StringIO(text, newline=""))) == [["a", "b"], ["x,y", 'q"'], ["", "z\nw"]]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1), max_size=3))
 def test_a_list_goes_both_ways(tmp_path_factory: pytest.TempPathFactory, values: list[str]) -> None:
     path = tmp_path_factory.getbasetemp() / "list.csv"
