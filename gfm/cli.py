@@ -1,4 +1,4 @@
-"""The command line: demo, index, search, stats; import, export and merges come from `cli_exchange`."""
+"""The command line: demo, index, search, stats; `cli_bench` and `cli_exchange` have the rest."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_exchange
+from gfm import __version__, cli_bench, cli_exchange
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
 # Everything that loads torch or spaCy is imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
     from gfm.eval.demo import Demo
+    from gfm.index.account import Account
     from gfm.index.index import GraphIndex
 
 _DEFAULT_ENCODER = "all-MiniLM-L6-v2"
@@ -29,7 +30,8 @@ _EXAMPLES = {
     "demo": "\b\nExample:\n  gfm demo --out demo_index",
     "index": (
         "\b\nExamples:\n  gfm index corpus.jsonl --out my_index\n"
-        "  gfm index notes/ --out my_index --triples triples.jsonl"
+        "  gfm index notes/ --out my_index --json\n"
+        "  gfm index corpus.jsonl --out my_index --triples triples.jsonl"
     ),
     "search": '\b\nExample:\n  gfm search my_index "Which sea is near the birthplace of the builder of Tarn Mill?"',
     "stats": "\b\nExample:\n  gfm stats my_index --json",
@@ -87,6 +89,14 @@ def _options(
     """A trained graph retriever for retrieval-augmented generation."""
 
 
+app.command("bench", short_help="Compare retrievers on question sets.", epilog=cli_bench.BENCH_EXAMPLES)(
+    cli_bench.bench
+)
+app.command("convert", short_help="Make a question set of an official file.", epilog=cli_bench.CONVERT_EXAMPLES)(
+    cli_bench.convert
+)
+
+
 @app.command("demo", short_help="Try it: index the demo texts, ask, compare.", epilog=_EXAMPLES["demo"])
 def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the demo index.")] = Path("demo_index"),
@@ -108,7 +118,9 @@ def demo(
 
 @app.command("index", short_help="Build an index of texts.", epilog=_EXAMPLES["index"])
 def index(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="A corpus.jsonl, or a folder of .txt and .md files.")],
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A file or folder: text, .md, .html, .pdf, .jsonl, .csv.")
+    ],
     out: Annotated[Path, typer.Option(metavar="INDEX", help="Folder of the index; an index in it is replaced.")],
     triples: Annotated[
         Path | None,
@@ -122,37 +134,50 @@ def index(
         Path | None, typer.Option(metavar="FILE", help="Other names to merge (JSONL or CSV: alias, name).")
     ] = None,
     chunk_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Most tokens of a passage.")] = 256,
+    chunk_overlap: Annotated[int, typer.Option(metavar="N", min=0, help="Tokens that neighbours share.")] = 0,
     cache: Annotated[Path | None, typer.Option(metavar="FILE", help="Cache; INDEX/cache.sqlite unless given.")] = None,
+    encoding: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Encoding of all text files; found for each unless given.")
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Build an index of texts."""
+    """Build an index of texts, and tell what became of every file."""
     from gfm.index.builder import BuildSettings
+    from gfm.index.documents import NothingToIndexError
     from gfm.index.index import GraphIndex
 
-    settings = BuildSettings(chunk_tokens=chunk_tokens)
-    made = GraphIndex.build(
-        path,
-        out,
-        encoder=encoder,
-        extractor=extractor,
-        triples=triples,
-        aliases=aliases,
-        settings=settings,
-        cache=cache,
-    )
+    try:
+        made = GraphIndex.build(
+            path,
+            out,
+            encoder=encoder,
+            extractor=extractor,
+            triples=triples,
+            aliases=aliases,
+            settings=BuildSettings(chunk_tokens=chunk_tokens, chunk_overlap=chunk_overlap),
+            cache=cache,
+            encoding=encoding,
+        )
+    except NothingToIndexError as error:
+        _account(error.account, as_json)
+        raise
+    if chunk_tokens > made.encoder.max_tokens:
+        _warn(f"the encoder reads {made.encoder.max_tokens} tokens: passages hold no more, not {chunk_tokens}")
+    _warn_of_bare_passages(made)
+    if as_json:
+        row = {"path": str(out.absolute()), "generation": made.generation, "counts": made.manifest["counts"]}
+        _account(made.account, as_json, **row, seconds=made.build_seconds)
+        return
     _show_built(made, out)
 
 
 def _show_built(made: GraphIndex, out: Path) -> None:
-    """What was built, where the time went, what was passed over, and what to do next."""
+    """What was built, where the time went, what became of every file, and what to do next."""
     _counts(made)
     if loops := made.manifest["counts"]["self_loops"]:
         _say(f"self-loops left out (statements of an entity about itself): {loops}")
     _say(f"\nseconds: {', '.join(f'{stage} {s:.1f}' for stage, s in made.build_seconds.items())}")
-    if made.skipped:
-        _say(f"skipped {len(made.skipped)} file{'s' * (len(made.skipped) > 1)}:")
-        for name, reason in made.skipped:
-            _say(f"  {name}: {reason}")
-    _warn_of_bare_passages(made)
+    _account(made.account, as_json=False)
     _say(f'index: {out.absolute()}\nnext: gfm search {_shell(out)} "your question"')
 
 
@@ -236,11 +261,22 @@ def _warn_of_bare_passages(made: GraphIndex) -> None:
         what = f"{bare} of {total} passages have no entities and are found by vectors and words alone"
     else:
         return
-    typer.echo(
-        f"warning: {what}; where the texts do name things, give --triples, or the pipeline of their language: "
-        "--extractor spacy:PIPELINE",
-        err=True,
+    _warn(
+        f"{what}; where the texts do name things, give --triples, or the pipeline of their language: "
+        "--extractor spacy:PIPELINE"
     )
+
+
+def _warn(text: str) -> None:
+    typer.echo(f"warning: {text}", err=True)
+
+
+def _account(account: Account, as_json: bool, **beside: Any) -> None:
+    """What became of every file; as JSON, with what stands beside it."""
+    if as_json:
+        _say_json({**beside, "account": account.as_json()})
+    else:
+        _say("\n".join(account.lines()))
 
 
 def _counts(opened: GraphIndex, names: tuple[str, ...] = _COUNTS) -> None:
@@ -255,20 +291,19 @@ def _counts(opened: GraphIndex, names: tuple[str, ...] = _COUNTS) -> None:
 def _show_demo(result: Demo) -> None:
     from gfm import report
     from gfm.context import build_context
-    from gfm.eval.compare import type_counts
     from gfm.eval.demo import table_rows
 
     query, found, gold = result.shown()
     _say(f"\nOne of the questions: {query.text}")
     _say(f"Its answer: {query.metadata.get('answer', '?')} (its gold passages are marked with *)\n")
     _say(report.ranking(found, gold))
-    _say(f"\n{report.evidence(found, len(gold), only=gold) or report.evidence(found)}\n")
+    _say(f"\n{report.evidence(found, only=gold) or report.evidence(found)}\n")
     _say(report.context_text(build_context(found, max_tokens=700)))
     table = Table(box=None, pad_edge=False)
     table.add_column(f"{len(result.dataset.judged())} questions", no_wrap=True)
-    for name in result.figures:
+    for name in result.figures["retrievers"]:
         table.add_column(name, justify="right", no_wrap=True)
-    for label, cells in table_rows(result.figures, type_counts(result.dataset)):
+    for label, cells in table_rows(result.figures):
         table.add_row(label, *cells)
     _say("")
     _console().print(table)

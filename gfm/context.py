@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from gfm.text.normalise import clean, name_key, tokens
 from gfm.text.reading import printable
@@ -80,9 +81,14 @@ def estimate_tokens(text: str) -> int:
     Each word counts one and one more per 8 further characters, each other visible character one; the sum is raised by
     30 % and rounded up.
     """
-    visible = sum(not c.isspace() for c in text)
-    words = [end - start for _, start, end in tokens(text)]
-    return math.ceil(1.3 * (sum(math.ceil(n / 8) for n in words) + visible - sum(words)))
+    return math.ceil(1.3 * sum(map(_line_tokens, text.split("\n"))))
+
+
+@lru_cache(maxsize=4096)  # fitting a context counts the same lines again and again
+def _line_tokens(line: str) -> int:
+    visible = sum(not c.isspace() for c in line)
+    words = [end - start for _, start, end in tokens(line)]
+    return sum(math.ceil(n / 8) for n in words) + visible - sum(words)
 
 
 def _facts(retrieval: Retrieval) -> list[_Fact]:

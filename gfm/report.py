@@ -9,18 +9,18 @@ from gfm.text.normalise import clean
 from gfm.types import Context, Hit, Passage, PathStep, Retrieval
 
 _SNIPPET = 110
+_MOST_CUT = 8  # ids of what did not fit, named in the heading of a context
 _ARROWS = {"fact": "—fact→", "inverse fact": "←fact—"}
 
 
-def as_text(retrieval: Retrieval, context: Context | None = None, max_paths: int = 3) -> str:
+def as_text(retrieval: Retrieval, context: Context | None = None) -> str:
     """What a person reads: the ranked passages, how they were reached, the context, and where the time went.
 
     Args:
         retrieval: From any retriever.
         context: Printed whole where it is given.
-        max_paths: Evidence paths shown, those of the best passages.
     """
-    parts = [ranking(retrieval), evidence(retrieval, max_paths), notes(retrieval)]
+    parts = [ranking(retrieval), evidence(retrieval), notes(retrieval)]
     if context is not None:
         parts.insert(2, context_text(context))
     return "\n\n".join(part for part in parts if part)
@@ -46,12 +46,11 @@ def _passage(hit: Hit[Passage], marked: bool) -> str:
     return f"{hit.rank:>3}. {hit.score:.4f}  {name}{' *' if marked else ''}\n     {short}"
 
 
-def evidence(retrieval: Retrieval, max_paths: int = 3, only: Sequence[str] = ()) -> str:
-    """The evidence paths of the best passages; empty where the retriever has none.
+def evidence(retrieval: Retrieval, only: Sequence[str] = ()) -> str:
+    """The evidence paths of the passages, best first; empty where the retriever has none.
 
     Args:
         retrieval: What was found.
-        max_paths: How many, best passage first.
         only: Documents whose passages are shown; all unless given.
     """
     shown = [
@@ -61,23 +60,30 @@ def evidence(retrieval: Retrieval, max_paths: int = 3, only: Sequence[str] = ())
     ]
     if not shown:
         return ""
-    return "\n".join(["Evidence paths", *(line for hit, path in shown[:max_paths] for line in _path(hit, path))])
+    return "\n".join(["Evidence paths", *(line for hit, path in shown for line in _path(hit, path))])
 
 
 def _path(hit: Hit[Passage], path: Sequence[PathStep]) -> Iterator[str]:
     """The chain on one line, then each fact of it with the passage that states it."""
-    chain = "".join(f" {_ARROWS.get(s.kind, f'—{s.kind}→')} {clean(s.target)}" for s in path)
-    yield f"{hit.rank:>3}. {clean(path[0].source)}{chain}"
+    chain = "".join(f" {_ARROWS.get(s.kind, f'—{s.kind}→')} {_end(s, s.target)}" for s in path)
+    yield f"{hit.rank:>3}. {_end(path[0], path[0].source)}{chain}"
     for step in path:
         if step.text:
             yield f"     “{clean(step.text)}” [{step.passage_id}]"
+
+
+def _end(step: PathStep, name: str) -> str:
+    """A node of a path: an entity by its name, a passage by its id in brackets."""
+    is_passage = step.kind not in _ARROWS and name == step.passage_id
+    return f"[{name}]" if is_passage else clean(name)
 
 
 def context_text(context: Context) -> str:
     """The context under a heading with its size and what was cut."""
     if not context.text:
         return "Context: empty (nothing was found, or the first passage alone is over the budget)"
-    cut = f", {len(context.cut)} items cut" if context.cut else ""
+    shown = ", ".join(context.cut[:_MOST_CUT]) + (", …" if len(context.cut) > _MOST_CUT else "")
+    cut = f"; cut: {len(context.cut)} ({shown})" if context.cut else ""
     return f"Context ({context.num_tokens} tokens{cut})\n{context.text}"
 
 

@@ -13,6 +13,21 @@ class GfmError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Section:
+    """What stands under one heading of a document, the heading itself left out.
+
+    Attributes:
+        title: What its passages are about: the document's title, with the headings above the section in brackets.
+        start: First character of the span in the document (inclusive).
+        end: End of the span in the document (exclusive).
+    """
+
+    title: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
 class Document:
     """One source text.
 
@@ -20,13 +35,16 @@ class Document:
         id: Unique among the documents of an index.
         title: What the document is about; may be empty.
         text: The whole text; never blank.
-        metadata: Free fields kept as they came.
+        metadata: Free fields kept as they came. Under ``sources``, a document read from a file has the names of all
+            files that hold it, sorted.
+        sections: In order, where the text has headings; passages are cut from them alone. Empty where it has none.
     """
 
     id: str
     title: str
     text: str
     metadata: dict[str, Any] = field(default_factory=dict)
+    sections: tuple[Section, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +53,7 @@ class Passage:
 
     Attributes:
         id: The document's id, followed by ``#k`` where a document makes several passages.
+        title: That of the document, or of the section that it was cut from.
         start: First character of the span in the document (inclusive).
         end: End of the span in the document (exclusive).
     """

@@ -11,13 +11,19 @@ os.environ["TRANSFORMERS_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
 import pytest
 import torch
 
 from gfm.types import Document
+
+if TYPE_CHECKING:
+    from gfm.index.index import GraphIndex
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -113,3 +119,98 @@ def untrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
         model = GraphRetrieverModel(ModelSettings(node_inputs=NODE_INPUTS, edge_inputs=EDGE_INPUTS, width=16))
     save_model(model, folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def placed_index(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., GraphIndex]:
+    """Makes a real index of texts, given triples and cosines chosen by hand, see `_placed_index`."""
+    return lambda *args, **kwargs: _placed_index(tmp_path_factory.mktemp("placed"), *args, **kwargs)
+
+
+def _placed_index(
+    folder: Path,
+    texts: Mapping[str, str],
+    triples: Sequence[tuple[str, str, str, str]] = (),
+    cosine: Mapping[str, float] | None = None,
+    like: Mapping[str, str] | None = None,
+    metadata: Mapping[str, Mapping[str, Any]] | None = None,
+) -> GraphIndex:
+    """An index whose encoder puts every question on the first axis.
+
+    Args:
+        folder: Where it is made.
+        texts: By document id.
+        triples: (head, relation, tail, document id).
+        cosine: Of a passage, a name or a fact ("head relation tail") with any question; 0 where it is not given.
+        like: Text → the text with which it shares all other axes; on its own it is far from every other text.
+        metadata: By document id.
+    """
+    from gfm.index.index import GraphIndex
+    from gfm.text.encoder import Fingerprint, HashingEncoder
+
+    near, same = cosine or {}, like or {}
+
+    class Placed(HashingEncoder):
+        calls = 0
+
+        @property
+        def fingerprint(self) -> Fingerprint:
+            return Fingerprint("placed", "0" * 64, 257, (0.0,) * 8)
+
+        def encode(self, texts: Sequence[str], *, is_query: bool = False, progress: str = "") -> np.ndarray:
+            self.calls += is_query
+            own = super().encode([same.get(text, text) for text in texts])
+            first = np.array([1.0 if is_query else near.get(text, 0.0) for text in texts], dtype=np.float32)[:, None]
+            return np.concatenate([first, np.sqrt(1.0 - first**2) * own], axis=1)  # (n, 1 + 256)
+
+    rows = [{"_id": i, "text": text, **(metadata or {}).get(i, {})} for i, text in texts.items()]
+    write_jsonl(folder / "corpus.jsonl", rows)
+    keys = ("head", "relation", "tail", "passage_id")
+    write_jsonl(folder / "triples.jsonl", [dict(zip(keys, row, strict=True)) for row in triples])
+    given: dict[str, Any] = {"triples": folder / "triples.jsonl"} if triples else {"extractor": "none"}
+    return GraphIndex.build(folder / "corpus.jsonl", folder / "index", encoder=Placed(256), **given)
+
+
+class MakePdf(Protocol):
+    """Bytes of a small PDF."""
+
+    def __call__(self, *pages: list[str], encrypted: bool = False) -> bytes:
+        """One page for each list of lines; a page without lines holds a picture. Encrypted, no password opens it."""
+
+
+@pytest.fixture(scope="session")
+def make_pdf() -> MakePdf:
+    """Writes PDFs object by object, so that no test needs a library that makes them."""
+
+    def make(*pages: list[str], encrypted: bool = False) -> bytes:
+        kids = " ".join(f"{4 + 2 * n} 0 R" for n in range(len(pages)))
+        objects = [
+            "<< /Type /Catalog /Pages 2 0 R >>",
+            f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
+            "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+        ]
+        for n, lines in enumerate(pages):
+            shown = " T* ".join("({}) Tj".format(re.sub(r"([()\\])", r"\\\1", line)) for line in lines)
+            picture = "q 9 0 0 9 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID x EI Q"
+            stream = f"BT /F1 11 Tf 14 TL 50 800 Td {shown} ET" if lines else picture
+            objects += [
+                f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents {5 + 2 * n} 0 R "
+                "/Resources << /Font << /F1 3 0 R >> >> >>",
+                f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream",
+            ]
+        out, places = b"%PDF-1.4\n", []
+        for number, body in enumerate(objects, start=1):
+            places.append(len(out))
+            out += f"{number} 0 obj\n{body}\nendobj\n".encode("cp1252")
+        locked = f"/ID [<00> <00>] /Encrypt << /Filter /Standard /V 1 /R 2 /P -4 /O <{'00' * 32}> /U <{'00' * 32}> >>"
+        table = "".join(f"{place:010} 00000 n \n" for place in places)
+        size = len(objects) + 1
+        return (
+            out
+            + (
+                f"xref\n0 {size}\n0000000000 65535 f \n{table}"
+                f"trailer\n<< /Size {size} /Root 1 0 R {locked if encrypted else ''} >>\nstartxref\n{len(out)}\n%%EOF\n"
+            ).encode()
+        )
+
+    return make

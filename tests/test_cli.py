@@ -105,22 +105,59 @@ def test_the_learnt_retriever_names_its_fallback(gfm: Run, untrained: Path, tmp_
     assert "Fallback: dense" in output
 
 
-def test_index_of_a_folder_lists_what_was_skipped(gfm: Run, tmp_path: Path) -> None:
+HASHED = ("--encoder", "hashing:64", "--extractor", "none")
+
+
+def test_index_tells_what_became_of_every_file(gfm: Run, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "good.txt").write_text("Tarn Mill was built by Orla Venn.", encoding="utf-8")
+    (folder / "latin.txt").write_bytes("Sölden liegt im Ötztal.".encode("latin-1"))
     (folder / "blank.txt").write_text("\n\t ", encoding="utf-8")
-    (folder / "latin.txt").write_bytes(b"caf\xe9")
-    status, output, _ = gfm("index", folder, "--out", tmp_path / "i", "--encoder", "hashing:64", "--extractor", "none")
+    (folder / "binary.txt").write_bytes(b"\0")
+    status, output, _ = gfm("index", folder, "--out", tmp_path / "i", *HASHED)
     assert status == 0
-    assert "skipped 2 files:" in output
-    assert "  blank.txt: no text" in output
-    assert "  latin.txt: byte 3 is not UTF-8" in output
-    (folder / "good.txt").unlink()
-    status, _, errors = gfm("index", folder, "--out", tmp_path / "j", "--encoder", "hashing:64", "--extractor", "none")
+    assert "\nfiles: 4 in = 2 indexed + 0 unchanged + 1 skipped + 1 failed\n  failed binary.txt: not text" in output
+    assert "\n  skipped blank.txt: no text\n  indexed latin.txt: read as windows-1252 (detected)\n" in output
+    status, output, _ = gfm("index", folder, "--out", tmp_path / "i", *HASHED, "--json", "--encoding", "latin-1")
+    row = json.loads(output)
+    assert status == 0
+    assert (row["path"], row["counts"]["documents"]) == (str(tmp_path / "i"), 2)
+    assert row["account"]["counts"] == {"in": 4, "indexed": 2, "unchanged": 0, "skipped": 1, "failed": 1}
+    assert {file["encoding"] for file in row["account"]["files"] if file["state"] == "indexed"} == {"latin-1"}
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_index_fails_where_nothing_was_indexed(gfm: Run, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "blank.txt").write_text("\n\t ", encoding="utf-8")
+    status, output, errors = gfm("index", folder, "--out", tmp_path / "i", *HASHED, *flags)
     assert status == 1
-    assert errors.startswith("error: ")
-    assert not (tmp_path / "j").exists()
+    counts = {"in": 1, "indexed": 0, "unchanged": 0, "skipped": 1, "failed": 0}
+    if flags:
+        assert json.loads(output)["account"]["counts"] == counts
+    else:
+        assert output.startswith("files: 1 in = 0 indexed + 0 unchanged + 1 skipped + 0 failed\n")
+    assert errors.startswith(f"error: {folder}: expected a file with text in it")
+    assert errors.count("\n") == 1
+    assert not (tmp_path / "i").exists()
+
+
+def test_the_sizes_of_passages_are_settings(gfm: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text(" ".join(f"Stone {i} is grey." for i in range(40)), encoding="utf-8")
+    building = ("index", tmp_path / "x.txt", "--out", tmp_path / "i", *HASHED, "--json")
+
+    def passages(*flags: object) -> int:
+        return int(json.loads(gfm(*building, *flags)[1])["counts"]["passages"])
+
+    assert passages() == 1
+    assert passages("--chunk-tokens", 32) == 6
+    assert passages("--chunk-tokens", 32, "--chunk-overlap", 8) == 8
+    assert gfm(*building, "--chunk-tokens", 512)[2].startswith("warning: the encoder reads 256 tokens")
+    status, _, errors = gfm(*building, "--chunk-tokens", 32, "--chunk-overlap", 32)
+    assert status == 1
+    assert "--chunk-overlap" in errors
 
 
 @pytest.mark.parametrize(
@@ -156,7 +193,7 @@ def test_search_prints_passages_evidence_and_context(gfm: Run, z_index: Path, un
     assert (status, errors) == (0, "")
     assert output.startswith("Passages (score: relevance)\n  1. 0.")
     assert "Evidence paths\n" in output
-    assert "—mention→ p" in output
+    assert "—mention→ [p" in output
     assert "\n<context>\nFacts:\nF1. " in output
     assert "Reach: 5 of 5 passages, 5 of 5 entities" in output
 
@@ -246,6 +283,8 @@ def test_a_defect_is_not_hidden(gfm: Run, z_index: Path, monkeypatch: pytest.Mon
         ["search", "i", "q", "--retriever", "magic"],
         ["search", "i", "q", "--top-k", "0"],
         ["stats", "i", "--wrong"],
+        ["bench", "demo", "--limit", "0"],
+        ["convert", "x.json"],
     ],
 )
 def test_wrong_usage_is_status_2(gfm: Run, arguments: list[str]) -> None:
@@ -254,7 +293,7 @@ def test_wrong_usage_is_status_2(gfm: Run, arguments: list[str]) -> None:
     assert "Usage: gfm" in errors
 
 
-@pytest.mark.parametrize("command", ["demo", "index", "search", "stats"])
+@pytest.mark.parametrize("command", ["demo", "index", "search", "stats", "bench", "convert"])
 def test_help_has_an_example(gfm: Run, command: str) -> None:
     status, output, _ = gfm(command, "--help")
     assert status == 0
@@ -313,8 +352,10 @@ def test_the_demo_runs_and_its_figures_are_those_of_the_table(gfm: Run, untraine
     status, output, _ = gfm(*arguments)
     assert status == 0
     row = json.loads(figures.read_text(encoding="utf-8"))
-    assert list(row["retrievers"]) == sorted(RETRIEVERS)
-    assert row["questions"] == {"all": 108, "one_hop": 25, "bridge": 44, "multi_hop": 20, "comparison": 19}
+    figures_of = row["figures"]["retrievers"]
+    assert set(figures_of) == set(RETRIEVERS)
+    assert row["figures"]["data"]["questions"] == 108
+    assert row["figures"]["groups"]["type"] == {"one_hop": 25, "bridge": 44, "multi_hop": 20, "comparison": 19}
     for part in (
         "Evidence paths",
         "<context>",
@@ -328,9 +369,9 @@ def test_the_demo_runs_and_its_figures_are_those_of_the_table(gfm: Run, untraine
     line = next(line for line in table.split("\n") if "all (108)" in line)
     shown = [float(cell) for cell in line.split()[2:]]
     order = list(RETRIEVERS)
-    assert shown == [round(100 * row["retrievers"][name]["recall"]["all"]["R@2"], 1) for name in order]
-    assert row["retrievers"]["bm25"]["recall"]["all"]["R@2"] > 0.5
-    assert row["retrievers"]["bm25"]["encode_ms"] == 0
+    assert shown == [round(100 * figures_of[name]["quality"]["R@2"]["mean"], 1) for name in order]
+    assert figures_of["bm25"]["quality"]["R@2"]["mean"] > 0.5
+    assert next(line for line in table.split("\n") if "query encoding" in line).split()[4] == "-"
     assert max(map(len, table.split("\n")[:14])) <= 60
     generation = (out / "CURRENT").read_text(encoding="utf-8")
     assert gfm(*arguments)[0] == 0

@@ -13,7 +13,15 @@ import pytest
 
 _SNIPPET = re.compile(r"<!-- run -->\n```(bash|python)\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)")
-PAGES = ("README.md", "docs/data.md", "docs/architecture.md", "docs/troubleshooting.md", "docs/exchange.md")
+PAGES = (
+    "README.md",
+    "docs/data.md",
+    "docs/exchange.md",
+    "docs/architecture.md",
+    "docs/benchmark.md",
+    "docs/ablations.md",
+    "docs/troubleshooting.md",
+)
 _DOCUMENTS = 12  # of the demo corpus: enough to answer from, few enough to encode in a second
 
 

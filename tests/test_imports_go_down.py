@@ -11,6 +11,7 @@ import pytest
 # From the top to the bottom. A room is a file or a folder directly in gfm/.
 ROOMS = [
     "cli",
+    "cli_bench",
     "cli_exchange",
     "doors",
     "viewer",

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from hydra.core.global_hydra import GlobalHydra
 
+from gfm.retrievers import NAMES, TRAINED
+
 QUESTION = "Which sea is near the birthplace of the builder of Tarn Mill?"
 
 
@@ -110,11 +112,11 @@ def test_json_out_holds_everything(infer: Infer, z_index: Path, untrained: Path,
     assert step.keys() == {"source", "kind", "text", "target", "passage_id"}
 
 
-@pytest.mark.parametrize("retriever", ["gfm", "dense", "bm25", "hybrid"])
+@pytest.mark.parametrize("retriever", NAMES)
 def test_every_retriever_has_its_configuration(
     infer: Infer, z_index: Path, untrained: Path, tmp_path: Path, retriever: str
 ) -> None:
-    extra = {"checkpoint": untrained} if retriever == "gfm" else {}
+    extra = {"checkpoint": untrained} if retriever in TRAINED else {}
     status, _, errors = infer(index=z_index, question=QUESTION, retriever=retriever, json_out="x.json", **extra)
     assert (status, errors) == (0, "")
     (row,) = json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))["results"]

@@ -23,12 +23,14 @@ class Dataset:
         corpus: Path of its corpus.jsonl.
         queries: Every query of queries.jsonl, also those that the split does not judge.
         qrels: {query id: {document id: score > 0}} of the split; empty where the set has no qrels.
+        repeated: Pairs of the qrels that stood there before; each counts once.
     """
 
     name: str
     corpus: Path
     queries: list[Query]
     qrels: dict[str, dict[str, int]]
+    repeated: int = 0
 
     def judged(self) -> list[Query]:
         """The queries with at least one relevant document in this split."""
@@ -54,14 +56,14 @@ def load_dataset(folder: str | Path, split: str | None = None) -> Dataset:
         )
     queries = read_queries(folder / QUERIES_FILE)
     path = _qrels_file(folder / "qrels", split)
-    qrels = read_qrels(path) if path else {}
+    qrels, repeated = _read_qrels(path) if path else ({}, 0)
     unknown = sorted(qrels.keys() - {query.id for query in queries})
     if unknown:
         raise GfmError(
             f"{path}: judges {len(unknown)} queries that {folder / QUERIES_FILE} lacks, the first {unknown[0]!r}; "
             "expected the two files of one set"
         )
-    return Dataset(folder.resolve().name, corpus, queries, qrels)
+    return Dataset(folder.resolve().name, corpus, queries, qrels, repeated)
 
 
 def read_queries(path: str | Path) -> list[Query]:
@@ -99,18 +101,26 @@ def read_qrels(path: str | Path) -> dict[str, dict[str, int]]:
     Raises:
         GfmError: A line is not of that form (by file and line), or the file has no judgement.
     """
-    path = Path(path)
+    return _read_qrels(Path(path))[0]
+
+
+def _read_qrels(path: Path) -> tuple[dict[str, dict[str, int]], int]:
+    """The qrels of a file, and how many of its lines name a pair again."""
     lines = read_lines(path)
     _check_header(path, next(lines, None))
     qrels: dict[str, dict[str, int]] = {}
+    seen: set[tuple[str, str]] = set()
+    repeated = 0
     for number, line in lines:
         query, document, score = _judgement(f"{path}:{number}", line)
+        repeated += (query, document) in seen
+        seen.add((query, document))
         relevant = qrels.setdefault(query, {})
         if score > 0:
             relevant[document] = max(score, relevant.get(document, 0))
     if not qrels:
         raise GfmError(f"{path}: expected lines {_COLUMNS} below the header, found none")
-    return qrels
+    return qrels, repeated
 
 
 def _check_header(path: Path, first: tuple[int, str] | None) -> None:

@@ -1,92 +1,79 @@
-"""Retrievers side by side on one set: strict recall by question type, and the time of a question."""
+"""Two reports of one comparison: the same figures, or which differ."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass
-from statistics import fmean, median
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from gfm.eval.beir import Dataset
-from gfm.eval.metrics import evaluate
-from gfm.eval.run import best_documents, passages_for
-from gfm.progress import track
-from gfm.retrieve.base import Retriever
-from gfm.types import GfmError, Retrieval
+from gfm.types import GfmError
 
-METRICS = ("R@2", "R@5")
-ALL = "all"
-_DEPTH = 5
+_SHOWN = 8
+# What may differ between two runs of one comparison: times, and settings that touch no figure.
+_TIMES = {"made", "command", "machine", "time", "encode_ms", "peak_memory_mb", "definitions"}
+_TIMES |= {"work", "out", "pictures", "apart"}
+_CAUSES = ("settings", "versions", "data", "weights")
 
 
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What one retriever reached.
-
-    Attributes:
-        recall: {question type, or "all": {metric: mean in 0 … 1}}.
-        retrieval_ms: Median milliseconds a question, its encoding left out.
-        encode_ms: Median milliseconds to encode a question; 0 where it is not encoded.
-        results: By query id.
-    """
-
-    recall: dict[str, dict[str, float]]
-    retrieval_ms: float
-    encode_ms: float
-    results: dict[str, Retrieval]
-
-
-def compare(dataset: Dataset, retrievers: Mapping[str, Retriever]) -> dict[str, Figures]:
-    """Answer every judged question of a set with each retriever, one question at a time.
-
-    Args:
-        dataset: Questions with relevant documents; ``metadata["type"]`` groups them where it is there.
-        retrievers: By name.
+def read_report(path: Path) -> dict[str, Any] | None:
+    """An earlier report; None where there is none.
 
     Raises:
-        GfmError: No question has a relevant document.
+        GfmError: The file is something else.
     """
-    if not dataset.judged():
-        raise GfmError(f"{dataset.corpus.parent}: expected questions with relevant documents (qrels), found none")
-    return {name: _figures(dataset, name, retriever) for name, retriever in retrievers.items()}
+    if not path.is_file():
+        return None
+    try:
+        report = json.loads(path.read_text(encoding="utf-8"))
+        _ = report["made"], report["sets"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise GfmError(
+            f"{path}: expected the report of an earlier gfm bench, found something else; give another --out"
+        ) from error
+    found: dict[str, Any] = report
+    return found
 
 
-def type_counts(dataset: Dataset) -> dict[str, int]:
-    """Number of judged questions, in all and by type, in the order of their first question."""
-    counts: dict[str, int] = {ALL: 0}
-    for query in dataset.judged():
-        counts[ALL] += 1
-        if kind := _type(query.metadata):
-            counts[kind] = counts.get(kind, 0) + 1
-    return counts
+def differences(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What an earlier report says to a new one, a line each: first what was asked otherwise, then figures that differ.
+
+    Times, memory and the machine are not compared.
+    """
+    old, new = dict(_leaves(before)), dict(_leaves(after))
+    differing = [path for path in dict.fromkeys([*old, *new]) if old.get(path, _MISSING) != new.get(path, _MISSING)]
+    # Figures are floats; a set or a retriever that only one report has is told once, by its settings.
+    causes = [path for path in differing if any(part in _CAUSES for part in path)]
+    causes.sort(key=lambda path: "retrievers" in path)  # a list that changed tells least by its parts
+    numbers = [path for path in differing if path not in causes and path in old and path in new]
+    when = before["made"]
+    if not differing:
+        return [f"the same figures as the run of {when}"]
+    lines = [f"asked otherwise than in the run of {when}:"] if causes else []
+    lines += _told(causes, old, new)
+    if numbers:
+        lines += [f"{len(numbers)} figures differ from those of the run of {when}:", *_told(numbers, old, new)]
+    else:
+        lines.append(f"the figures that both have are the same as in the run of {when}")
+    return lines
 
 
-def _figures(dataset: Dataset, name: str, retriever: Retriever) -> Figures:
-    queries = dataset.judged()
-    depth = passages_for(retriever.index, _DEPTH)
-    retriever.retrieve(queries[0], depth)  # what is loaded on first use is no question's time
-    results = {q.id: retriever.retrieve(q, depth) for q in track(queries, len(queries), name)}
-    encode = [found.seconds.get("encode", 0.0) for found in results.values()]
-    total = [sum(found.seconds.values()) for found in results.values()]
-    return Figures(
-        recall=_recall(dataset, results),
-        retrieval_ms=1000 * median(t - e for t, e in zip(total, encode, strict=True)),
-        encode_ms=1000 * median(encode),
-        results=results,
-    )
+_MISSING = "(none)"
 
 
-def _recall(dataset: Dataset, results: Mapping[str, Retrieval]) -> dict[str, dict[str, float]]:
-    run = {query: best_documents(found, _DEPTH) for query, found in results.items()}
-    scores = evaluate({query: dataset.qrels[query] for query in results}, run).per_query
-    groups: dict[str, list[str]] = defaultdict(list)
-    for query in dataset.judged():
-        groups[ALL].append(query.id)
-        if kind := _type(query.metadata):
-            groups[kind].append(query.id)
-    return {group: {m: fmean(scores[query][m] for query in ids) for m in METRICS} for group, ids in groups.items()}
+def _told(paths: list[tuple[str, ...]], old: dict[tuple[str, ...], Any], new: dict[tuple[str, ...], Any]) -> list[str]:
+    lines = [f"  {' '.join(path)}: {new.get(path, _MISSING)}, was {old.get(path, _MISSING)}" for path in paths[:_SHOWN]]
+    return lines + ([f"  and {len(paths) - _SHOWN} more"] if len(paths) > _SHOWN else [])
 
 
-def _type(metadata: Mapping[str, object]) -> str:
-    kind = metadata.get("type")
-    return kind if isinstance(kind, str) else ""
+def _leaves(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every value by the names that lead to it, times left out."""
+    if isinstance(value, dict) and value:
+        for name, item in value.items():
+            if name not in _TIMES:
+                yield from _leaves(item, (*path, str(name)))
+    elif isinstance(value, list | tuple) and value:
+        for number, item in enumerate(value):
+            yield from _leaves(item, (*path, str(number)))
+    else:
+        yield path, list(value) if isinstance(value, tuple) else value

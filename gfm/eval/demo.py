@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from gfm.eval.beir import Dataset, load_dataset
-from gfm.eval.compare import Figures, compare, type_counts
-from gfm.eval.run import best_documents, open_retriever
+from gfm.eval.bench import bench_set
+from gfm.eval.run import open_retriever
+from gfm.eval.settings import BenchSettings, entries
+from gfm.eval.tables import percent
 from gfm.index.index import GraphIndex
 from gfm.resources import demo_folder
 from gfm.types import Query, Retrieval
@@ -26,36 +28,30 @@ class Demo:
     Attributes:
         index: The index of the demo corpus.
         dataset: The demo set.
-        figures: By retriever.
+        figures: Of the set, as `bench_set` reports them.
+        query: The question to show: the first multi-hop one with every gold document in the first five; the first of
+            all where there is none.
+        found: What the learnt retriever finds for it.
         seconds: Wall time of the build and of the questions.
     """
 
     index: GraphIndex
     dataset: Dataset
-    figures: dict[str, Figures]
+    figures: dict[str, Any]
+    query: Query
+    found: Retrieval
     seconds: dict[str, float]
 
     def shown(self) -> tuple[Query, Retrieval, list[str]]:
-        """The question to show, its result by the learnt retriever, and its gold documents.
-
-        The first multi-hop question with every gold document in the first five; the first of all where there is none.
-        """
-        results = self.figures["gfm"].results
-        asked = [q for q in self.dataset.judged() if q.metadata.get("type") == _SHOWN_TYPE] or self.dataset.judged()
-        whole = (q for q in asked if self.dataset.qrels[q.id].keys() <= best_documents(results[q.id], 5).keys())
-        query = next(whole, asked[0])
-        return query, results[query.id], sorted(self.dataset.qrels[query.id])
+        """The question to show, what the learnt retriever finds for it, and its gold documents."""
+        return self.query, self.found, sorted(self.dataset.qrels[self.query.id])
 
     def as_json(self) -> dict[str, Any]:
         """The figures, ready for `json.dumps`."""
         return {
             "counts": self.index.manifest["counts"],
             "encoder": self.index.fingerprint.name,
-            "questions": type_counts(self.dataset),
-            "retrievers": {
-                name: {"recall": f.recall, "retrieval_ms": f.retrieval_ms, "encode_ms": f.encode_ms}
-                for name, f in self.figures.items()
-            },
+            "figures": self.figures,
             "seconds": self.seconds,
         }
 
@@ -80,26 +76,33 @@ def run_demo(
     clock = time.perf_counter()
     index = GraphIndex.build(dataset.corpus, out, encoder=encoder)
     built = time.perf_counter() - clock
-    retrievers = {name: open_retriever(index, {"name": name}, _checkpoint(name, checkpoint)) for name in RETRIEVERS}
     say(f"Answering {len(dataset.judged())} questions with {', '.join(RETRIEVERS)}")
     clock = time.perf_counter()
-    figures = compare(dataset, retrievers)
-    return Demo(index, dataset, figures, {"build": built, "questions": time.perf_counter() - clock})
+    chosen = entries(",".join(RETRIEVERS), checkpoint)
+    settings = BenchSettings((str(folder),), tuple(chosen), pictures=False, apart=False)
+    figures, runs = bench_set(dataset, index, settings)
+    query = _shown(dataset, runs["gfm"])
+    found = open_retriever(index, {"name": "gfm"}, checkpoint).retrieve(query, 5)
+    return Demo(index, dataset, figures, query, found, {"build": built, "questions": time.perf_counter() - clock})
 
 
-def _checkpoint(name: str, checkpoint: str | None) -> str | None:
-    return checkpoint if name == "gfm" else None
+def _shown(dataset: Dataset, run: Mapping[str, Mapping[str, float]]) -> Query:
+    asked = [q for q in dataset.judged() if q.metadata.get("type") == _SHOWN_TYPE] or dataset.judged()
+    whole = (q for q in asked if dataset.qrels[q.id].keys() <= set(list(run[q.id])[:5]))
+    return next(whole, asked[0])
 
 
-def table_rows(figures: Mapping[str, Figures], counts: Mapping[str, int]) -> list[tuple[str, list[str]]]:
+def table_rows(figures: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Rows of the table: a label, and one cell a retriever; a row without cells is a heading."""
+    of = list(figures["retrievers"].values())
+    groups = [("all", figures["data"]["questions"], [row["quality"] for row in of])]
+    groups += [(g, n, [row["by"]["type"][g] for row in of]) for g, n in figures["groups"]["type"].items()]
     rows: list[tuple[str, list[str]]] = []
     for metric, title in (("R@2", "strict recall@2, %"), ("R@5", "strict recall@5, %")):
         rows.append((title, []))
-        for group, count in counts.items():
-            cells = [f"{100 * f.recall[group][metric]:.1f}" for f in figures.values()]
-            rows.append((f"  {group} ({count})", cells))
+        rows += [(f"  {group} ({n})", [percent(q[metric]["mean"]) for q in cells]) for group, n, cells in groups]
     rows.append(("median ms a question", []))
-    rows.append(("  retrieval", [f"{f.retrieval_ms:.1f}" for f in figures.values()]))
-    rows.append(("  query encoding", [f"{f.encode_ms:.1f}" if f.encode_ms else "-" for f in figures.values()]))
+    rows.append(("  retrieval", [f"{row['time']['retrieval_ms']['median']:.1f}" for row in of]))
+    encode = f"{figures['encode_ms']['alone']:.1f}"
+    rows.append(("  query encoding", [encode if "encode" in row["time"]["stages_ms"] else "-" for row in of]))
     return rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import ir_measures
@@ -20,6 +20,15 @@ _LIBRARY = {
     "nDCG@10": ir_measures.nDCG @ 10,
 }
 METRICS = ("R@2", "R@5", "R@10", "R@20", "all@5", "MRR@10", "nDCG@10")
+FILTERED = ("filtered_recall@2", "filtered_recall@5")
+DEFINITIONS = {
+    "R@k": "strict recall: gold documents among the first k, as a share of all gold documents of the question",
+    "all@5": "share of questions with every gold document among the first 5",
+    "MRR@10": "1 / rank of the first gold document, 0 where it is not among the first 10",
+    "nDCG@10": "gain 1 of each gold document over log2(1 + rank), as a share of the best order's",
+    "filtered_recall@k": "the measure of GFM-RAG: each gold document is ranked with the other gold ones removed, which "
+    "flatters; never lower than R@k, and not to be compared with it",
+}
 _DEPTH = 20
 
 
@@ -73,6 +82,20 @@ def evaluate(qrels: Mapping[str, Mapping[str, int]], run: Mapping[str, Mapping[s
         missing=[query for query in gold if query not in run],
         without_gold=[query for query in dict.fromkeys([*qrels, *run]) if query not in gold],
     )
+
+
+def filtered_recall(gold: Collection[str], ranked: Sequence[str], k: int) -> float:
+    """Share of gold passages that stand among the first ``k`` once the other gold ones are taken out of the list.
+
+    Args:
+        gold: At least one.
+        ranked: Best first; ``k - 1`` passages more than there are gold ones decide it.
+        k: How far to look.
+
+    Source: Luo et al., "GFM-RAG: Graph Foundation Model for Retrieval Augmented Generation", 2025, evaluation code.
+    """
+    found = [rank for rank, passage in enumerate(ranked, start=1) if passage in gold]
+    return sum(rank - before <= k for before, rank in enumerate(found)) / len(gold)
 
 
 def _by_rank(query: str, scores: Mapping[str, float]) -> dict[str, float]:

@@ -18,8 +18,8 @@ from gfm.index.index import GraphIndex
 from gfm.progress import track
 from gfm.report import as_json
 from gfm.retrieve.base import Retriever, as_query, document_scores
-from gfm.retrievers import load_retriever
-from gfm.text.encoder import Encoder, Fingerprint
+from gfm.retrievers import TRAINED, load_retriever
+from gfm.text.encoder import Encoder, load_encoder
 from gfm.types import GfmError, Query, Retrieval
 
 
@@ -33,7 +33,7 @@ class Inference:
         question: One question, or
         queries: a queries.jsonl.
         top_k: Passages of a result, and documents of a run.
-        checkpoint: Folder of a network for the retriever ``gfm``; the shipped one unless given.
+        checkpoint: Folder of a network for a learnt retriever; the shipped one unless given.
         run_out: Gets {query id: {document id: score}}.
         json_out: Gets {"results": [everything that a result holds]}.
         batch_encode: Encode the questions of ``queries`` at once.
@@ -53,31 +53,38 @@ class Inference:
 class EncodedQueries:
     """An encoder that knows the vectors of a set of questions, encoded in one batch; anything else it encodes anew.
 
+    A copy in another process holds the vectors alone, and loads the encoder by its name if it is ever asked for more.
+
     Attributes:
+        fingerprint: That of the encoder beneath.
+        max_tokens: So.
         seconds: Wall time of the batch, by question.
     """
 
     def __init__(self, encoder: Encoder, texts: Sequence[str]):
-        self._encoder = encoder
-        self.max_tokens = encoder.max_tokens
+        self._encoder: Encoder | None = encoder
+        self.fingerprint, self.max_tokens = encoder.fingerprint, encoder.max_tokens
         start = time.perf_counter()
         self._known = dict(zip(texts, encoder.encode(texts, is_query=True), strict=True))
         self.seconds = (time.perf_counter() - start) / max(len(texts), 1)
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        """That of the encoder beneath."""
-        return self._encoder.fingerprint
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_encoder": None}
+
+    def _beneath(self) -> Encoder:
+        if self._encoder is None:
+            self._encoder = load_encoder(self.fingerprint.name)
+        return self._encoder
 
     def encode(self, texts: Sequence[str], *, is_query: bool = False, progress: str = "") -> np.ndarray:
         """Unit vectors, float32, (len(texts), dim)."""
         if is_query and texts and all(text in self._known for text in texts):
             return np.stack([self._known[text] for text in texts])
-        return self._encoder.encode(texts, is_query=is_query, progress=progress)
+        return self._beneath().encode(texts, is_query=is_query, progress=progress)
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of ``text``."""
-        return self._encoder.count_tokens(text)
+        return self._beneath().count_tokens(text)
 
 
 def infer(job: Inference) -> Iterator[Retrieval]:
@@ -89,7 +96,7 @@ def infer(job: Inference) -> Iterator[Retrieval]:
     queries = _queries(job)
     outputs = [Path(path) for path in (job.run_out, job.json_out) if path]
     for path in outputs:
-        _check_writable(path)
+        check_writable(path)
     index = GraphIndex.open(Path(job.index).absolute())
     batch = None
     if job.queries is not None and job.batch_encode and job.retriever.get("name") != "bm25":
@@ -135,8 +142,11 @@ def open_retriever(index: GraphIndex, settings: Mapping[str, Any], checkpoint: s
     rest = dict(settings)
     name = str(rest.pop("name", ""))
     if checkpoint is not None:
-        if name != "gfm":
-            raise GfmError(f"checkpoint: the retriever {name!r} has no network; leave checkpoint out or choose gfm")
+        if name not in TRAINED:
+            learnt = " or ".join(TRAINED)
+            raise GfmError(
+                f"checkpoint: the retriever {name!r} has no network; leave checkpoint out or choose {learnt}"
+            )
         rest["path"] = checkpoint
     retriever = load_retriever(name, index, **rest)
     _load(index, with_encoder=name != "bm25")
@@ -179,8 +189,12 @@ def _with_encoding(retrieval: Retrieval, batch: EncodedQueries | None) -> Retrie
     return replace(retrieval, trace={**retrieval.trace, "batch_encode": batch is not None}, seconds=seconds)
 
 
-def _check_writable(path: Path) -> None:
-    """Before the work is done, prove that its result can be written."""
+def check_writable(path: Path) -> None:
+    """Before the work is done, prove that its result can be written.
+
+    Raises:
+        GfmError: The path is a folder, or its own folder cannot be made or written to.
+    """
     if path.is_dir():
         raise GfmError(f"{path}: expected a file to write, found a folder; name a file in it: {path / 'run.json'}")
     try:

@@ -224,12 +224,14 @@ def _sentence_facts(
 
 
 def _sentences(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Sentence spans, also ended by blank lines and headings."""
+    """Sentence spans, also ended by blank lines and headings, wherever the parse ended them."""
+    blocks = [block.span() for block in _BLOCK.finditer(text)]
     out = []
     for start, end in spans:
-        for block in _BLOCK.finditer(text, start, end):
-            out.append((start, block.start()))
-            start = block.end()
+        for block_start, block_end in blocks:
+            if block_start < end and start < block_end:
+                out.append((start, block_start))
+                start = block_end
         out.append((start, end))
     return [(s, e) for s, e in out if text[s:e].strip()]
 

@@ -53,10 +53,15 @@ def split_all(documents: Sequence[Document], encoder: Encoder, settings: BuildSe
     """All passages, sorted by id.
 
     Raises:
-        GfmError: No documents, or two documents or passages of one id.
+        GfmError: No documents, two documents or passages of one id, or an overlap that fills the passages.
     """
     if not documents:
         raise GfmError("expected at least one document to index, found none")
+    if not 0 <= settings.chunk_overlap < settings.chunk_tokens:
+        raise GfmError(
+            f"chunk overlap: expected at least 0 tokens and fewer than the {settings.chunk_tokens} of a passage, "
+            f"found {settings.chunk_overlap}; change --chunk-overlap"
+        )
     for one, two in pairwise(sorted(d.id for d in documents)):
         if one == two:
             raise GfmError(f"two documents have the id {one!r}; ids must be unique: rename one in the corpus")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
@@ -10,10 +12,12 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from gfm.extract.extraction import Extractor
 from gfm.graph.knowledge_graph import SUBJECT, KnowledgeGraph
 from gfm.index import store
+from gfm.index.account import Account
 from gfm.index.builder import BuildSettings, build_index
 from gfm.index.documents import read_documents
 from gfm.index.lexical import Lexical
@@ -39,13 +43,13 @@ class GraphIndex:
         lexical: BM25 and name tokens.
         fingerprint: Identity of the encoder that it was built with.
         build_seconds: Seconds by stage, where `build` made it.
-        skipped: (file name, reason) of every file that `build` passed over.
+        account: What became of every file that `build` read.
     """
 
     def __init__(self, path: Path, encoder: Encoder | None = None):
         self.path = path
         self.build_seconds: dict[str, float] = {}
-        self.skipped: Sequence[tuple[str, str]] = ()
+        self.account = Account(())
         self._encoder = encoder
         self._columns: dict[tuple[str, str], Any] = {}
         self._reading = Lock()
@@ -111,11 +115,12 @@ class GraphIndex:
         aliases: str | Path | None = None,
         settings: BuildSettings | None = None,
         cache: str | Path | None = None,
+        encoding: str | None = None,
     ) -> GraphIndex:
         """Build an index of a corpus and open it.
 
         Args:
-            corpus: A BEIR corpus.jsonl, a folder with one, or a folder of text files.
+            corpus: A file or a folder, see `read_documents`.
             path: Folder of the index.
             encoder: An encoder or its name, see `load_encoder`.
             extractor: ``spacy``, ``spacy:PIPELINE``, or ``none`` (titles and given triples only).
@@ -123,16 +128,18 @@ class GraphIndex:
             aliases: A table of other names, JSONL or CSV with ``alias`` and ``name``; building without it undoes them.
             settings: See `BuildSettings`.
             cache: The cache file, to share one among indexes.
+            encoding: Of all text files of the corpus; found for each by itself unless given.
 
         Raises:
-            GfmError: Bad input; nothing is changed at ``path`` then.
+            NothingToIndexError: No file of the folder gave a document.
+            GfmError: Bad input; nothing is changed at ``path`` in either case.
         """
         from gfm.extract import make_extractors
 
-        found = read_documents(Path(corpus))
+        found = read_documents(corpus, encoding)
         extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
         index = cls.build_from(found.documents, extractors, path, encoder, aliases, settings, cache)
-        index.skipped = found.skipped
+        index.account = found.account
         return index
 
     @classmethod
@@ -206,6 +213,17 @@ class GraphIndex:
         return self._list("passages", "document_id")
 
     @cached_property
+    def document_metadata(self) -> dict[str, dict[str, Any]]:
+        """Free fields of each document, by its id; what JSON cannot hold is stored as a string."""
+        ids, fields_ = self._list("documents", "id"), self._list("documents", "metadata")
+        return {document: json.loads(text) for document, text in zip(ids, fields_, strict=True)}
+
+    @cached_property
+    def entity_keys(self) -> list[str]:
+        """Key of each entity; sorted, so that entities are numbered in the order of their keys."""
+        return self._list("entities", "key")
+
+    @cached_property
     def fact_texts(self) -> list[str]:
         """Text of each fact."""
         return self._list("facts", "text")
@@ -222,11 +240,19 @@ class GraphIndex:
                 self._columns[table, name] = column.chunk(0) if column.num_chunks == 1 else column
             return self._columns[table, name]
 
-    def _value(self, table: str, name: str, number: int) -> Any:
+    def _values(self, table: str, name: str, numbers: np.ndarray) -> list[Any]:
+        """A column's values at the given row numbers, read in one go: per value, Arrow costs more than the value."""
         column = self._column(table, name)
-        if not 0 <= number < len(column):  # a negative number would count from the end
-            raise IndexError(f"{table}: expected a number from 0 to {len(column) - 1}, found {number}")
-        return column[number].as_py()
+        wrong = numbers[(numbers < 0) | (numbers >= len(column))]  # Arrow counts neither from the end nor beyond it
+        if len(wrong):
+            raise IndexError(f"{table}: expected numbers from 0 to {len(column) - 1}, found {wrong[0]}")
+        values: list[Any] = column.take(pa.array(numbers, pa.int64())).to_pylist()
+        return values
+
+    def passages(self, numbers: np.ndarray) -> list[Passage]:
+        """Passages by number, 0 … P-1."""
+        columns = [self._values("passages", name, numbers) for name in Passage.__slots__]
+        return [Passage(*row) for row in zip(*columns, strict=True)]
 
     def table(self, name: str, *columns: str) -> list[list[Any]]:
         """Whole columns of a table, for export.
@@ -244,16 +270,25 @@ class GraphIndex:
 
     def passage(self, number: int) -> Passage:
         """Passage by number, 0 … P-1."""
-        return Passage(**{name: self._value("passages", name, number) for name in Passage.__slots__})
+        return self.passages(np.array([number]))[0]
+
+    def entities(self, numbers: np.ndarray) -> list[Entity]:
+        """Entities by number, 0 … N-1."""
+        columns = [self._values("entities", name, numbers) for name in ("key", "name", *self._details)]
+        return [Entity(*row) for row in zip(*columns, strict=True)]
 
     def entity(self, number: int) -> Entity:
         """Entity by number, 0 … N-1."""
-        key, name = self.entity_key(number), self._value("entities", "name", number)
-        return Entity(key, name, *(self._value("entities", column, number) for column in self._details))
+        return self.entities(np.array([number]))[0]
 
     def entity_key(self, number: int) -> str:
         """Key of an entity by number."""
-        return str(self._value("entities", "key", number))
+        return self.entity(number).key
+
+    def entity_number(self, key: str) -> int | None:
+        """Number of the entity with a key; None where there is none."""
+        number = bisect_left(self.entity_keys, key)
+        return number if number < len(self.entity_keys) and self.entity_keys[number] == key else None
 
     @cached_property
     def subjects(self) -> np.ndarray:
@@ -264,20 +299,22 @@ class GraphIndex:
         out[graph.edge_index[0, edges] - graph.num_entities] = graph.edge_index[1, edges]
         return out
 
+    def triples(self, numbers: np.ndarray) -> list[Triple]:
+        """Triples by number, 0 … T-1, each with its fact's text and sources."""
+        graph = self.graph
+        relations = self._values("triples", "relation", numbers)
+        facts = graph.triple_fact[numbers]
+        heads, tails = (
+            self._values("entities", "name", ends[numbers]) for ends in (graph.triple_head, graph.triple_tail)
+        )
+        texts, weights = self._values("facts", "text", facts), graph.triple_weight[numbers].tolist()
+        ids, start, end = self.passage_ids, graph.fact_passage_ptr[facts], graph.fact_passage_ptr[facts + 1]
+        sources = (tuple(ids[p] for p in graph.fact_passage[a:b]) for a, b in zip(start, end, strict=True))
+        return [Triple(*row) for row in zip(heads, relations, tails, texts, weights, sources, strict=True)]
+
     def triple(self, number: int) -> Triple:
         """Triple by number, 0 … T-1, with the fact's text and sources."""
-        graph = self.graph
-        relation = self._value("triples", "relation", number)
-        fact = int(graph.triple_fact[number])
-        sources = graph.fact_passage[graph.fact_passage_ptr[fact] : graph.fact_passage_ptr[fact + 1]]
-        return Triple(
-            self._value("entities", "name", int(graph.triple_head[number])),
-            relation,
-            self._value("entities", "name", int(graph.triple_tail[number])),
-            self._value("facts", "text", fact),
-            float(graph.triple_weight[number]),
-            tuple(self.passage_ids[p] for p in sources),
-        )
+        return self.triples(np.array([number]))[0]
 
 
 def _graph(path: Path, counts: dict[str, int]) -> KnowledgeGraph:

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import bm25s
 import numpy as np
 
+from gfm.graph.knowledge_graph import expand
 from gfm.text.normalise import tokens
+
+_EPSILON = 1e-6
 
 
 class Lexical:
@@ -50,7 +53,16 @@ class Lexical:
         found = np.zeros(self.num_passages, dtype=np.float32)
         for token in token_ids:
             found[rows[ptr[token] : ptr[token + 1]]] += self.idf[token]
-        return np.asarray(found[passages] / max(float(self.idf[token_ids].sum()), 1e-6), dtype=np.float32)
+        return np.asarray(found[passages] / max(float(self.idf[token_ids].sum()), _EPSILON), dtype=np.float32)
+
+    def name_overlap(self, entities: np.ndarray, token_ids: np.ndarray) -> np.ndarray:
+        """Idf-weighted share of each name's tokens that are among the given ones, float32[len(entities)]."""
+        positions, owner = expand(self.name_ptr, entities)
+        token = self.name_token[positions]
+        idf = self.idf[token]
+        total = np.bincount(owner, weights=idf, minlength=len(entities))
+        found = np.bincount(owner, weights=idf * np.isin(token, token_ids), minlength=len(entities))
+        return (found / np.maximum(total, _EPSILON)).astype(np.float32)
 
 
 def make_lexical(passages: Sequence[str], names: Sequence[str]) -> tuple[dict[str, int], dict[str, np.ndarray]]:

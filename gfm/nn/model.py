@@ -39,7 +39,7 @@ class ModelSettings:
 
 
 class Scores(NamedTuple):
-    """Logits: of every node by the head of its kind (n,), and of every edge (e,)."""
+    """Logits: of every node by the head of its kind (n,), and of every edge that is a fact (e,), 0 for the others."""
 
     node: Tensor
     edge: Tensor
@@ -65,11 +65,11 @@ class GraphRetrieverModel(nn.Module):
         self.fact_head = nn.Sequential(nn.ReLU(), nn.Linear(width, 1))
 
     def forward(self, data: Data) -> Scores:
-        """Score every node and edge.
+        """Score every node and every fact.
 
         Args:
-            data: node_input (n, a), edge_input (e, b), edge_kind (e,), edge_index (2, e) sorted by target, and
-                node_kind (n,) with 1 for passages.
+            data: node_input (n, a), edge_input (e, b), edge_kind (e,), edge_index (2, e) sorted by target, edge_triple
+                (e,) with -1 where an edge is no fact, and node_kind (n,) with 1 for passages.
         """
         initial = self.node_net(data.node_input)  # (n, width)
         edge_state = self.edge_mix(self.kind(data.edge_kind) + self.edge_net(data.edge_input))  # (e, edge_width)
@@ -84,10 +84,12 @@ class GraphRetrieverModel(nn.Module):
         for kind, head in enumerate((self.entity_head, self.passage_head)):
             rows = (data.node_kind == kind).nonzero()[:, 0]
             node = node.index_put((rows,), head(both.index_select(0, rows))[:, 0])
-        ends = self.fact_source(state).index_select(0, source) + self.fact_target(state).index_select(
-            0, target
-        )  # (e, width)
-        return Scores(node, self.fact_head(ends + self.fact_edge(edge_state))[:, 0])
+        facts = (data.edge_triple >= 0).nonzero()[:, 0]  # (f,)
+        ends = self.fact_source(state).index_select(0, source[facts]) + self.fact_target(state).index_select(
+            0, target[facts]
+        )  # (f, width)
+        fact = self.fact_head(ends + self.fact_edge(edge_state.index_select(0, facts)))[:, 0]  # (f,)
+        return Scores(node, fact.new_zeros(len(source)).index_put((facts,), fact))
 
 
 def _head(width: int) -> nn.Sequential:

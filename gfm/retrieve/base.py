@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from gfm.index.index import GraphIndex
 from gfm.text.reading import is_blank
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
+
+T = TypeVar("T")
 
 
 class Retriever(Protocol):
@@ -50,9 +52,34 @@ def as_query(query: str | Query, top_k: int) -> Query:
         raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}")
     if is_blank(found.text):
         raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}: empty or blank")
-    if isinstance(top_k, bool) or not isinstance(top_k, int | np.integer) or top_k < 1:
-        raise GfmError(f"top_k: expected a whole number of 1 or more, found {top_k!r}")
+    check_whole("top_k", top_k, 1)
     return found
+
+
+def check_whole(name: str, value: Any, least: int) -> None:
+    """Refuse a setting that is no whole number of ``least`` or more.
+
+    Raises:
+        GfmError: It is not; the message names the setting.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise GfmError(f"{name}: expected a whole number of {least} or more, found {value!r}")
+
+
+def ranked(
+    items: Callable[[np.ndarray], Sequence[T]], numbers: np.ndarray, scores: np.ndarray, top_k: int | None = None
+) -> list[Hit[T]]:
+    """Hits in total order: score descending, then number.
+
+    Args:
+        items: Makes the items of numbers, all at once: `GraphIndex.entities`, `GraphIndex.triples`, ….
+        numbers: int[m].
+        scores: float[m].
+        top_k: How many; all unless given.
+    """
+    order = np.lexsort((numbers, -scores))[:top_k]
+    pairs = zip(items(numbers[order]), scores[order].tolist(), strict=True)
+    return [Hit(item, score, rank) for rank, (item, score) in enumerate(pairs, start=1)]
 
 
 def passage_hits(index: GraphIndex, numbers: np.ndarray, scores: np.ndarray, top_k: int) -> list[Hit[Passage]]:
@@ -70,8 +97,7 @@ def passage_hits(index: GraphIndex, numbers: np.ndarray, scores: np.ndarray, top
     if not np.isfinite(scores).all():
         bad = index.passage_ids[int(numbers[np.flatnonzero(~np.isfinite(scores))[0]])]
         raise GfmError(f"passage {bad!r}: its score is not finite; check the index's vectors: build the index again")
-    order = np.lexsort((numbers, -scores))[:top_k]
-    return [Hit(index.passage(int(numbers[i])), float(scores[i]), rank) for rank, i in enumerate(order, start=1)]
+    return ranked(index.passages, numbers, scores, top_k)
 
 
 def document_scores(retrieval: Retrieval) -> dict[str, float]:
@@ -87,9 +113,3 @@ def query_vector(index: GraphIndex, query: Query, clock: Stopwatch) -> np.ndarra
     with clock.stage("encode"):
         vector: np.ndarray = index.encode([query.text])[0]
     return vector
-
-
-def retrieve_many(retriever: Retriever, queries: Sequence[Query], top_k: int) -> Iterator[Retrieval]:
-    """Retrieve for one question after another."""
-    for query in queries:
-        yield retriever.retrieve(query, top_k)

@@ -120,7 +120,10 @@ class CandidateBuilder:
         if len(hubs):
             start = graph.node_ptr[hubs]
             first = (start[:, None] + np.arange(s.max_fanout)).ravel()
-            edges = np.unique(np.concatenate([edges, first, self._near_edges(hubs, signals)]))
+            chosen = np.zeros(graph.num_edges, dtype=bool)
+            for part in (edges, first, self._near_edges(hubs, signals)):
+                chosen[part] = True
+            edges = np.flatnonzero(chosen)
         return edges[self._between_entities[edges]], len(hubs)
 
     def _near_edges(self, hubs: np.ndarray, signals: Signals) -> np.ndarray:

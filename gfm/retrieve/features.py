@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from gfm.graph.knowledge_graph import FACT, INVERSE_SUBJECT, SUBJECT, SYNONYM, expand
+from gfm.graph.knowledge_graph import INVERSE_SUBJECT, SUBJECT, expand
 from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates
 from gfm.retrieve.signals import Signals
 
@@ -19,10 +19,6 @@ NODE_INPUTS = (
     "fact_cosine_z",
     "fact_rest",
     "fact_rest_z",
-    "cosine_gap",  # of a passage, to the best candidate on the same subject: 0 for the best one, else below
-    "rest_gap",
-    "fact_cosine_gap",
-    "fact_rest_gap",
     "bm25",  # of a passage, share of the best score in the index
     "bm25_z",
     "overlap",  # idf-weighted share of a name's tokens that the question holds, of the question's that a passage holds
@@ -36,7 +32,7 @@ NODE_INPUTS = (
     "inverse_sqrt_df",  # passages that mention an entity, passages on the subject of a passage
 )
 EDGE_INPUTS = (
-    "fact_cosine",  # of a fact edge; of a mention, the best candidate fact of the passage that has the entity as an end
+    "fact_cosine",  # of a fact edge; 0 for others
     "fact_cosine_z",
     "fact_rest",
     "fact_rest_z",
@@ -55,7 +51,7 @@ def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates) -> 
         edge_kind int64[e], edge_index int64[2, e] sorted by target, node_kind int64[n], node_number int64[n] (entity or
         passage number), edge_triple int64[e].
     """
-    overlap = _name_overlap(builder, signals, found.entities)
+    overlap = builder.index.lexical.name_overlap(found.entities, signals.token_ids)
     probes = np.stack([signals.vector, _rest(builder, signals, found.entities, overlap)])  # (2, D)
     facts = _FactValues(builder, found, probes)
     edges = _edge_inputs(builder, found, facts)
@@ -82,17 +78,6 @@ def standardise(values: np.ndarray) -> np.ndarray:
     return np.clip(np.where(spread < _EPSILON, 0.0, centred / np.maximum(spread, _EPSILON)), -6.0, 6.0).astype(
         np.float32
     )
-
-
-def _name_overlap(builder: CandidateBuilder, signals: Signals, entities: np.ndarray) -> np.ndarray:
-    """Idf-weighted share of each name's tokens that stand in the question, float32[len(entities)]."""
-    lexical = builder.index.lexical
-    positions, owner = expand(lexical.name_ptr, entities)
-    token = lexical.name_token[positions]
-    idf = lexical.idf[token]
-    total = np.bincount(owner, weights=idf, minlength=len(entities))
-    found = np.bincount(owner, weights=idf * np.isin(token, signals.token_ids), minlength=len(entities))
-    return (found / np.maximum(total, _EPSILON)).astype(np.float32)
 
 
 def _rest(builder: CandidateBuilder, signals: Signals, entities: np.ndarray, overlap: np.ndarray) -> np.ndarray:
@@ -135,7 +120,7 @@ class _FactValues:
 
 
 def _edge_inputs(builder: CandidateBuilder, found: Candidates, facts: _FactValues) -> np.ndarray:
-    """float32[e, 5]; similarities are 0 for synonyms, and for mentions that no candidate fact backs."""
+    """float32[e, 5]."""
     is_fact = facts.edge_fact >= 0
     out = np.zeros((len(is_fact), len(EDGE_INPUTS)), dtype=np.float32)
     out[is_fact, :4] = facts.value[facts.edge_fact[is_fact]]
@@ -143,38 +128,7 @@ def _edge_inputs(builder: CandidateBuilder, found: Candidates, facts: _FactValue
     subject = np.flatnonzero(np.isin(found.edge_kind, (SUBJECT, INVERSE_SUBJECT)))
     about = found.entities[found.edge_index[:, subject].min(axis=0)]  # entities have the smaller local numbers
     out[subject, 4] = 1.0 / np.maximum(builder.subject_count[about + 1], 1)
-    forward = np.flatnonzero(found.edge_kind == FACT)
-    mention = np.flatnonzero(~is_fact & (found.edge_kind != SYNONYM))
-    if len(forward) and len(mention):
-        out[mention, :4] = _mention_inputs(builder, found, forward, facts.edge_fact[forward], out, mention)
     return out
-
-
-def _mention_inputs(
-    builder: CandidateBuilder,
-    found: Candidates,
-    forward: np.ndarray,
-    fact: np.ndarray,
-    edges: np.ndarray,
-    mention: np.ndarray,
-) -> np.ndarray:
-    """Best similarities of the facts that join an entity within a passage, for each mention edge, float32[m, 4]."""
-    graph, n_e, n = builder.graph, len(found.entities), len(found.hop)
-    positions, owner = expand(graph.fact_passage_ptr, fact)
-    passage = graph.fact_passage[positions]
-    at = np.searchsorted(found.passages, passage)
-    inside = (at < len(found.passages)) & (found.passages[np.minimum(at, len(found.passages) - 1)] == passage)
-    rows, place = forward[owner[inside]], n_e + at[inside]
-    pair = np.concatenate([place * n + found.edge_index[0, rows], place * n + found.edge_index[1, rows]])
-    keys, group = np.unique(pair, return_inverse=True)
-    best = np.full((len(keys), 4), -np.inf, dtype=np.float32)
-    np.maximum.at(best, group, edges[np.tile(rows, 2), :4])
-    ends = np.sort(found.edge_index[:, mention], axis=0)  # passages have the larger local numbers
-    wanted = ends[1].astype(np.int64) * n + ends[0]
-    place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-    if not len(keys):
-        return np.zeros((len(mention), 4), dtype=np.float32)
-    return np.where((keys[place] == wanted)[:, None], best[place], 0.0)
 
 
 def _node_inputs(
@@ -185,7 +139,7 @@ def _node_inputs(
     overlap: np.ndarray,
     facts: _FactValues,
 ) -> np.ndarray:
-    """float32[n, 23]."""
+    """float32[n, 19]."""
     graph, index = builder.graph, builder.index
     n_e, n = len(found.entities), len(found.hop)
     entity, passage = slice(0, n_e), slice(n_e, n)
@@ -203,7 +157,6 @@ def _node_inputs(
         out[part, 0:8:2], out[part, 1:8:2] = raw[:, :4], z[:, :4]
         out[part, column["pagerank_z"]] = z[:, 4]
     subject = index.subjects[found.passages]
-    out[passage, 8:12] = _gaps(subject, out[passage, 0:8:2])
     bm25 = signals.bm25[found.passages]
     out[passage, column["bm25"]] = bm25 / max(float(signals.bm25.max(initial=0.0)), _EPSILON)
     out[passage, column["bm25_z"]] = standardise(bm25)
@@ -227,15 +180,3 @@ def _best_facts(found: Candidates, facts: _FactValues) -> np.ndarray:
     best = np.full((n, 2), -np.inf, dtype=np.float32)
     np.maximum.at(best, node, value)
     return np.where(np.isfinite(best), best, 0.0)
-
-
-def _gaps(subject: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """How far each passage is below the best on its subject, float32[p, 4], 0 or less.
-
-    Many passages may be about one subject; the links through it speak for all of them alike, this for the right one.
-    """
-    alone = subject < 0
-    group = np.unique(np.where(alone, -1 - np.arange(len(subject)), subject), return_inverse=True)[1]
-    best = np.full((len(subject), values.shape[1]), -np.inf, dtype=np.float32)
-    np.maximum.at(best, group, values)
-    return values - best[group]

@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 
-from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, SYNONYM
+from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, INVERSE_FACT
 from gfm.index.index import GraphIndex
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
-from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector
+from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector, ranked
 from gfm.retrieve.candidates import CandidateBuilder, Candidates
 from gfm.retrieve.features import EDGE_INPUTS, NAMED, NODE_INPUTS, subgraph
 from gfm.retrieve.prune import Kept, evidence_paths, prune
@@ -67,7 +67,7 @@ class GNNRetriever:
         keep: float = 0.3,
         least_kept: int = 32,
         **candidates: Any,
-    ) -> GNNRetriever:
+    ) -> Self:
         """A retriever with a stored network: the one in the package unless ``path`` names a checkpoint folder.
 
         The candidates are built as in training, but for the settings named in ``candidates``.
@@ -121,19 +121,22 @@ class GNNRetriever:
             ids, scores = (x[0] for x in self.index.passage_vectors.search(signals.vector[None], top_k))
         else:
             ids, scores = found.passages, node[n_e:]
-        hits = passage_hits(self.index, ids, scores, top_k)
+        passages = passage_hits(self.index, ids, scores, top_k)
         number = {self.index.passage_ids[int(p)]: n_e + i for i, p in enumerate(found.passages)}
-        tops = np.array([] if fallback else [number[h.item.id] for h in hits], dtype=np.int64)
+        tops = np.array([] if fallback else [number[h.item.id] for h in passages], dtype=np.int64)
         paths = evidence_paths(found, node, edge, is_fact, overlap, tops)
         whole = sorted({e for path in paths.values() for e in path})
+        steps = self._steps(found, whole)
         kept = prune(found, node, edge, is_fact, self.keep, whole, self.least_kept)
         return Retrieval(
             query=query,
             entities=self._entities(found, node, kept),
             triples=self._triples(triple, edge, kept.edge & is_fact),
-            passages=hits,
+            passages=passages,
             score_unit="cosine" if fallback else "relevance",
-            paths={h.item.id: self._steps(found, paths[n]) for h in hits if (n := number.get(h.item.id)) in paths},
+            paths={
+                hit.item.id: [steps[e] for e in paths[n]] for hit in passages if (n := number.get(hit.item.id)) in paths
+            },
             trace=self._trace(signals, found, kept, overlap, fallback),
         )
 
@@ -151,43 +154,40 @@ class GNNRetriever:
         return node.astype(np.float64), edge
 
     def _entities(self, found: Candidates, node: np.ndarray, kept: Kept) -> list[Hit[Entity]]:
-        numbers = np.flatnonzero(kept.node[: len(found.entities)])
-        order = numbers[np.lexsort((numbers, -node[numbers]))]
-        return [
-            Hit(self.index.entity(int(found.entities[i])), float(node[i]), rank)
-            for rank, i in enumerate(order, start=1)
-        ]
+        local = np.flatnonzero(kept.node[: len(found.entities)])
+        return ranked(self.index.entities, found.entities[local], node[local])
 
     def _triples(self, triple: np.ndarray, edge: np.ndarray, kept: np.ndarray) -> list[Hit[Triple]]:
         """Kept facts by the better score of their two directions."""
         numbers, group = np.unique(triple[kept], return_inverse=True)
         best = np.full(len(numbers), -np.inf)
         np.maximum.at(best, group, edge[kept])
-        order = np.lexsort((numbers, -best))
-        return [Hit(self.index.triple(int(numbers[i])), float(best[i]), rank) for rank, i in enumerate(order, start=1)]
+        return ranked(self.index.triples, numbers, best)
 
-    def _steps(self, found: Candidates, path: list[int]) -> list[PathStep]:
-        return [self._step(found, position) for position in path]
-
-    def _step(self, found: Candidates, position: int) -> PathStep:
-        n_e, kind = len(found.entities), int(found.edge_kind[position])
-        source, target = (int(x) for x in found.edge_index[:, position])
-        names = [
-            self.index.entity(int(found.entities[i])).name
-            if i < n_e
-            else self.index.passage_ids[int(found.passages[i - n_e])]
-            for i in (source, target)
-        ]
-        if kind == SYNONYM:
-            return PathStep(names[0], "synonym", "", names[1], "")
-        if (triple := int(self.index.graph.edge_triple[found.edge[position]])) >= 0:
-            fact = self.index.triple(triple)
-            name = "fact" if kind == FACT else "inverse fact"
-            return PathStep(names[0], name, fact.text, names[1], fact.passage_ids[0])
-        return PathStep(names[0], EDGE_KINDS[kind].removeprefix("inverse "), "", names[1], names[int(source < n_e)])
+    def _steps(self, found: Candidates, edges: list[int]) -> dict[int, PathStep]:
+        """What a reader sees of each of the given edges, by its position."""
+        index, n_e = self.index, len(found.entities)
+        position = np.array(edges, dtype=np.int64)
+        ends = found.edge_index[:, position].T  # (m, 2)
+        inner = np.unique(ends[ends < n_e])
+        names = dict(zip(inner.tolist(), self._names(found.entities[inner]), strict=True))
+        ids = {int(i): index.passage_ids[int(found.passages[i - n_e])] for i in np.unique(ends[ends >= n_e])}
+        stated = np.flatnonzero(index.graph.edge_triple[found.edge[position]] >= 0)
+        triples = index.triples(index.graph.edge_triple[found.edge[position[stated]]])
+        fact = dict(zip(stated.tolist(), triples, strict=True))
+        shown, out = {**names, **ids}, {}
+        for i, (edge, (source, target)) in enumerate(zip(edges, ends.tolist(), strict=True)):
+            kind = int(found.edge_kind[edge])
+            if i in fact:
+                text, passage = fact[i].text, fact[i].passage_ids[0]
+            else:
+                text, passage = "", ids.get(source, ids.get(target, ""))  # a synonym has no passage
+            name = EDGE_KINDS[kind] if kind in (FACT, INVERSE_FACT) else EDGE_KINDS[kind].removeprefix("inverse ")
+            out[edge] = PathStep(shown[source], name, text, shown[target], passage)
+        return out
 
     def _names(self, entities: np.ndarray) -> list[str]:
-        return [self.index.entity(int(i)).name for i in entities]
+        return [entity.name for entity in self.index.entities(entities)]
 
     def _trace(
         self, signals: Signals, found: Candidates, kept: Kept, overlap: np.ndarray, fallback: str | None

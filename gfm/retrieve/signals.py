@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -68,7 +69,7 @@ class Signals:
         bm25: float32[P].
         near_facts: int64[·], nearest facts, best first, with ``near_fact_cosine``.
         seeds: int64[·], nearest entities, best first.
-        near_passages: int64[·], nearest passages, best first, with ``near_passage_cosine``.
+        near_passages: int64[·], nearest passages, best first.
         pagerank: float64[N+P].
         known_fact_cosine: float32[F], NaN where not asked yet.
     """
@@ -80,7 +81,6 @@ class Signals:
     near_fact_cosine: np.ndarray
     seeds: np.ndarray
     near_passages: np.ndarray
-    near_passage_cosine: np.ndarray
     pagerank: np.ndarray
     known_fact_cosine: np.ndarray
 
@@ -108,33 +108,61 @@ def read_signals(
         vector: float32[D], its unit vector.
     """
     s, graph = settings, index.graph
-    token_ids = index.lexical.token_ids(text)
-    bm25 = index.lexical.bm25(token_ids)
-    facts, fact_cosine = (x[0] for x in index.fact_vectors.search(vector[None], max(s.near_facts, s.facts)))
-    seeds = index.entity_vectors.search(vector[None], s.seeds)[0][0]
-    passages, cosine = (x[0] for x in index.passage_vectors.search(vector[None], max(s.dense_passages, 64)))
-    nodes, mass = _restart(index, facts[: s.pagerank_facts], fact_cosine, passages, cosine)
+    # FAISS gives one query one thread, and lets others run meanwhile. The pool is made anew each time: one that is kept
+    # would be dead in a process forked off later.
+    with ThreadPoolExecutor(1) as beside:
+        nearest = beside.submit(index.entity_vectors.search, vector[None], s.seeds)
+        token_ids = index.lexical.token_ids(text)
+        bm25 = index.lexical.bm25(token_ids)
+        facts, fact_cosine = (x[0] for x in index.fact_vectors.search(vector[None], max(s.near_facts, s.facts)))
+        passages, cosine = (x[0] for x in index.passage_vectors.search(vector[None], max(s.dense_passages, 64)))
+        seeds = nearest.result()[0][0]
+    nodes, mass = restart(index, facts[: s.pagerank_facts], fact_cosine, passages, cosine)
     rank = push(graph, probability, nodes, mass)
     known = np.full(graph.num_facts, np.nan, dtype=np.float32)
     known[facts] = fact_cosine
-    return Signals(vector, token_ids, bm25, facts, fact_cosine, seeds, passages, cosine, rank, known)
+    return Signals(vector, token_ids, bm25, facts, fact_cosine, seeds, passages, rank, known)
 
 
-def _restart(
-    index: GraphIndex, facts: np.ndarray, fact_cosine: np.ndarray, passages: np.ndarray, cosine: np.ndarray
+def restart(
+    index: GraphIndex,
+    facts: np.ndarray,
+    fact_score: np.ndarray,
+    passages: np.ndarray,
+    cosine: np.ndarray,
+    phrases: int | None = None,
+    passage_weight: float = 0.05,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Restart distribution: ends of the nearest facts by cosine / document frequency, passages weakly by cosine.
+    """Restart distribution: ends of the nearest facts by score / document frequency, passages weakly by cosine.
 
     Source: HippoRAG 2 (Gutiérrez et al., 2025) without its LLM filter: an entity's weight is the mean over its
-    facts, a passage's 0.05 times its cosine scaled to [0, 1].
+    facts, a passage's ``passage_weight`` times its cosine scaled to [0, 1].
+
+    Args:
+        index: Where the facts and passages stand.
+        facts: int[·], nearest facts.
+        fact_score: float[·] for those, best first; may go on.
+        passages: int[p]; distinct.
+        cosine: float[p].
+        phrases: How many entities are kept, the heaviest; all unless given.
+        passage_weight: Of the nearest passage.
+
+    Returns:
+        Nodes int64[s], entities first, and their mass float64[s], which sums to anything.
     """
     graph = index.graph
     triples, owner = expand(graph.fact_triple_ptr, facts)
     ends = np.concatenate([graph.triple_head[triples], graph.triple_tail[triples]])
-    strength = np.tile(np.maximum(fact_cosine[owner], 0.0), 2)
+    strength = np.tile(np.maximum(fact_score[owner], 0.0), 2)
     entities, group = np.unique(ends, return_inverse=True)
     mean = np.bincount(group, weights=strength) / np.maximum(np.bincount(group), 1)
     mean = mean / np.maximum(graph.entity_df[entities], 1)
-    low, high = (float(cosine.min()), float(cosine.max())) if len(cosine) else (0.0, 0.0)
-    spread = (cosine - low) / (high - low) if high > low else np.ones(len(cosine))
-    return np.concatenate([entities, passages + graph.num_entities]), np.concatenate([mean, 0.05 * spread])
+    kept = np.lexsort((entities, -mean))[:phrases] if phrases is not None else slice(None)
+    nodes = np.concatenate([entities[kept], passages + graph.num_entities])
+    return nodes, np.concatenate([mean[kept], passage_weight * min_max(cosine)])
+
+
+def min_max(scores: np.ndarray) -> np.ndarray:
+    """Scores scaled to [0, 1], float like ``scores``; equal scores all become 1."""
+    low, high = (float(scores.min()), float(scores.max())) if len(scores) else (0.0, 0.0)
+    return (scores - low) / (high - low) if high > low else np.ones(len(scores))

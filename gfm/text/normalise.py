@@ -26,6 +26,20 @@ _UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\
 _TOKEN = re.compile(rf"(?V1)(?:[[\p{{L}}\p{{N}}]--[{_UNSPACED}]]++[\p{{M}}\p{{Cf}}]*+)++|(?=[{_UNSPACED}])\X\p{{M}}*")
 _ASCII_TOKEN = re.compile("[A-Za-z0-9]+")  # what _TOKEN finds in ASCII, three times as fast
 _SURROGATE = re.compile("[\ud800-\udfff]")
+# The scripts in which a joiner or non-joiner changes the shape of its neighbours, and with it the word.
+_JOINING = "".join(
+    rf"\p{{scx={script}}}"
+    for script in (
+        *("Arabic", "Syriac", "Mandaic", "Nko", "Mongolian", "Adlam", "Hanifi_Rohingya"),
+        *("Devanagari", "Bengali", "Gurmukhi", "Gujarati", "Oriya", "Tamil", "Telugu", "Kannada", "Malayalam"),
+        *("Sinhala", "Khmer", "Myanmar"),
+    )
+)
+_JOINERS = re.compile(
+    rf"(?V1)(?<=[[{_JOINING}]&&[\p{{L}}\p{{M}}]])([\u200c\u200d])[\u200c\u200d]*(?=[[{_JOINING}]&&[\p{{L}}\p{{M}}]])"
+    r"|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])(\u200d)[\u200c\u200d]*(?=\p{Extended_Pictographic})"
+    r"|[\u200c\u200d]+"
+)
 
 
 def encodable(text: str) -> str:
@@ -34,13 +48,24 @@ def encodable(text: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Drop what nobody can see: control and format characters, zero-width ones among them; collapse spaces."""
-    if not text.isprintable():  # printable text has no such character, and no space but " "
-        kept = (
-            " " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf", "Cs")
-        )
-        text = "".join(kept)
-    return " ".join(text.split())
+    """Drop what nobody can see: control and format characters, zero-width ones among them; collapse spaces.
+
+    A zero-width joiner or non-joiner stays where it shows: between letters of a script that joins them (Persian, Hindi)
+    and between the parts of an emoji.
+    """
+    if text.isprintable():  # then it has no such character, and no space but " "
+        return " ".join(text.split())
+    kept = "".join(" " if c.isspace() else c for c in text if c.isspace() or c in "\u200c\u200d" or is_visible(c))
+    return " ".join(_JOINERS.sub(_one_joiner, kept).split())
+
+
+def is_visible(character: str) -> bool:
+    """Whether a character is to be seen; white space is not."""
+    return not character.isspace() and unicodedata.category(character) not in ("Cc", "Cf", "Cs")
+
+
+def _one_joiner(found: re.Match[str]) -> str:
+    return found[1] or found[2] or ""
 
 
 def plain_name(name: str) -> str:
@@ -57,7 +82,7 @@ def name_key(name: str) -> str:
     plain = plain_name(name)
     if plain.isascii():
         return plain.lower()
-    plain = unicodedata.normalize("NFKC", plain)
+    plain = unicodedata.normalize("NFKC", plain).replace("\u200c", "").replace("\u200d", "")
     return clean(unicodedata.normalize("NFKC", plain.casefold()))
 
 

@@ -6,23 +6,27 @@ import json
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import lightning as L
 import numpy as np
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 from torch_geometric.data import Batch, Data
 
 from gfm import __version__
-from gfm.eval.beir import Dataset, load_dataset
+from gfm.eval.beir import Dataset as QuestionSet
+from gfm.eval.beir import load_dataset
 from gfm.index.documents import read_documents
 from gfm.index.index import GraphIndex
 from gfm.index.store import CURRENT, file_hash
 from gfm.retrieve.signals import CandidateSettings
+from gfm.train.augment import AugmentSettings, vary
 from gfm.train.dataset import cached_subgraphs
 from gfm.train.derive import one_hop_questions
+from gfm.train.questions import make_questions
 from gfm.train.settings import DataSettings, SetSettings, TrainSettings
 from gfm.types import GfmError, Query
 
@@ -87,7 +91,7 @@ class SubgraphData(L.LightningDataModule):
         done = self.trainer.global_step if self.trainer else 0
         loop, data = self.settings.trainer, self.settings.data
         stop = min(done + loop.val_every - done % loop.val_every, loop.max_steps)
-        order = batches(
+        chosen = batches(
             [len(s.train) for s in self.loaded],
             [s.weight for s in data.sets],
             seed=self.settings.seed,
@@ -95,13 +99,27 @@ class SubgraphData(L.LightningDataModule):
             start=done,
             stop=max(stop, done + 1),  # of a run that is already over Lightning wants to see one batch, and takes none
         )
-        questions = [d for s in self.loaded for d in s.train]
-        return DataLoader(questions, batch_sampler=order, collate_fn=Batch.from_data_list)  # type: ignore[arg-type]
+        first = done * data.batch_size  # numbers the draws of the whole run, so that it can go on anywhere
+        flat = [(first + i, question) for i, question in enumerate(q for batch in chosen for q in batch)]
+        order = [flat[i : i + data.batch_size] for i in range(0, len(flat), data.batch_size)]
+        questions = _Varied([d for s in self.loaded for d in s.train], self.settings.augment, self.settings.seed)
+        return DataLoader(questions, batch_sampler=order, collate_fn=Batch.from_data_list)
 
     def val_dataloader(self) -> DataLoader[Any]:
         """Every validation question once, set after set."""
         questions = [d for s in self.loaded for d in s.validation]
         return DataLoader(questions, batch_size=self.settings.data.batch_size, collate_fn=Batch.from_data_list)  # type: ignore[arg-type]
+
+
+class _Varied(Dataset[Data]):
+    """Training subgraphs by (number of the draw, number of the question), varied by a seed of each draw."""
+
+    def __init__(self, questions: Sequence[Data], settings: AugmentSettings, seed: int):
+        self._questions, self._settings, self._seed = questions, settings, seed
+
+    def __getitem__(self, key: tuple[int, int]) -> Data:
+        draw, question = key
+        return vary(self._questions[question], self._settings, np.random.default_rng([self._seed, draw]))
 
 
 def split_questions(
@@ -166,34 +184,49 @@ def _pass(sizes: Sequence[int], weights: Sequence[float], seed: int, number: int
 
 
 def _load(wanted: SetSettings, settings: DataSettings, candidates: CandidateSettings) -> LoadedSet:
-    dataset = _read(wanted)
-    train, validation = split_questions(dataset.judged(), wanted, settings.val_share, settings.split_seed)
+    dataset = _read(wanted, wanted.path) if wanted.path else None
+    split = partial(split_questions, wanted=wanted, val_share=settings.val_share, seed=settings.split_seed)
+    if dataset:
+        split(dataset.judged())  # an empty split is found before the index is built
     index = _index(wanted, dataset, settings)
-    questions = sorted([*train, *validation], key=lambda q: q.id)
+    made = make_questions(index, wanted.made, settings.split_seed) if wanted.made else ([], {})
+    asked, gold = (dataset.judged(), dataset.qrels) if dataset else made
+    train, validation = split(asked)
+    pools = [(train, gold)]
+    if dataset and wanted.one_hop:
+        pools.append(_one_hop(wanted, train, dataset, settings.split_seed))
+    if dataset and wanted.made:
+        pools.append(made)
     folder = Path(settings.work_dir) / "subgraphs"
-    made = cached_subgraphs(folder, index, questions, dataset.qrels, candidates, wanted.name)
-    by_id = dict(zip((q.id for q in questions), made, strict=True))
-    steps: list[Data] = []
-    if wanted.one_hop:
-        asked, gold = one_hop_questions(train, dataset.qrels, read_documents(dataset.corpus).documents)
-        chosen = np.random.default_rng(settings.split_seed).permutation(len(asked))[: wanted.one_hop]
-        if not len(chosen):
-            raise GfmError(
-                f"set {wanted.name!r}: expected questions with metadata.decomposition or metadata.evidences to derive "
-                "one-hop questions from, found none; leave one_hop out"
-            )
-        steps = cached_subgraphs(folder, index, [asked[i] for i in sorted(chosen)], gold, candidates, wanted.name)
     return LoadedSet(
         wanted.name,
-        [by_id[q.id] for q in train] + steps,
-        [by_id[q.id] for q in validation],
+        [
+            d
+            for queries, qrels in pools
+            for d in cached_subgraphs(folder, index, queries, qrels, candidates, wanted.name)
+        ],
+        cached_subgraphs(folder, index, validation, gold, candidates, wanted.name),
         index.fingerprint.name,
         index.generation,
     )
 
 
-def _read(wanted: SetSettings) -> Dataset:
-    folder = Path(wanted.path)
+def _one_hop(
+    wanted: SetSettings, train: Sequence[Query], dataset: QuestionSet, seed: int
+) -> tuple[list[Query], dict[str, dict[str, int]]]:
+    """Some of the steps of the training questions, see `gfm.train.derive`."""
+    asked, gold = one_hop_questions(train, dataset.qrels, read_documents(dataset.corpus).documents)
+    if not asked:
+        raise GfmError(
+            f"set {wanted.name!r}: expected questions with metadata.decomposition or metadata.evidences to derive "
+            "one-hop questions from, found none; leave one_hop out"
+        )
+    chosen = np.random.default_rng(seed).permutation(len(asked))[: wanted.one_hop]
+    return [asked[i] for i in sorted(chosen)], gold
+
+
+def _read(wanted: SetSettings, path: str) -> QuestionSet:
+    folder = Path(path)
     if not folder.is_dir():
         raise GfmError(
             f"set {wanted.name!r}: expected a folder with corpus.jsonl, queries.jsonl and qrels/*.tsv at {folder}, "
@@ -209,8 +242,10 @@ def _read(wanted: SetSettings) -> Dataset:
     return load_dataset(folder, wanted.split)
 
 
-def _index(wanted: SetSettings, dataset: Dataset, settings: DataSettings) -> GraphIndex:
+def _index(wanted: SetSettings, dataset: QuestionSet | None, settings: DataSettings) -> GraphIndex:
     """The set's index, built where it is missing, or where ours was made of another corpus or by other settings."""
+    if dataset is None:
+        return GraphIndex.open(wanted.index or "")
     work = Path(settings.work_dir)
     path = Path(wanted.index) if wanted.index else work / "index" / wanted.name
     stamp = path.with_name(f"{path.name}.source.json")

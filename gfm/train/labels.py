@@ -35,7 +35,7 @@ def label(data: Data, index: GraphIndex, gold_documents: Collection[str], metada
     y = np.zeros(len(number), dtype=np.int64)
     y[is_passage] = gold_passage[number[is_passage]]
     names = gold_names(metadata)
-    gold_entity = np.array([index.entity_key(i) in names for i in number[~is_passage]], dtype=bool)
+    gold_entity = np.array([entity.key in names for entity in index.entities(number[~is_passage])], dtype=bool)
     gold_entity |= np.isin(number[~is_passage], index.subjects[gold_passage])
     y[~is_passage] = gold_entity
     source, target = data.edge_index.numpy()

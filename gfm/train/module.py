@@ -18,6 +18,7 @@ from torch_geometric.data import Batch
 
 from gfm.nn.loss import retrieval_loss
 from gfm.nn.model import GraphRetrieverModel, ModelSettings
+from gfm.train.inputs import blind
 from gfm.train.settings import OptimizerSettings
 from gfm.types import GfmError
 
@@ -43,6 +44,7 @@ class RetrievalModule(L.LightningModule):
         optimizer: The `OptimizerSettings` as a plain dict.
         set_names: Of the sets, in the order of ``set_number``.
         max_steps: Length of the learning-rate schedule.
+        leave_out: Groups of inputs that the network is not to see, see `gfm.train.inputs`.
         seed: Of all dropout; each step draws from its own seed, so a resumed run draws what an unbroken one does.
 
     Attributes:
@@ -52,14 +54,29 @@ class RetrievalModule(L.LightningModule):
     """
 
     def __init__(
-        self, *, model: dict[str, Any], optimizer: dict[str, Any], set_names: Sequence[str], max_steps: int, seed: int
+        self,
+        *,
+        model: dict[str, Any],
+        optimizer: dict[str, Any],
+        set_names: Sequence[str],
+        max_steps: int,
+        seed: int,
+        leave_out: Sequence[str] = (),
     ):
         super().__init__()
         # Plain dicts and lists: a Lightning checkpoint that holds anything else opens no more with torch's defaults.
         self.save_hyperparameters(
-            {"model": model, "optimizer": optimizer, "set_names": list(set_names), "max_steps": max_steps, "seed": seed}
+            {
+                "model": model,
+                "optimizer": optimizer,
+                "set_names": list(set_names),
+                "max_steps": max_steps,
+                "seed": seed,
+                "leave_out": list(leave_out),
+            }
         )
         self.model = GraphRetrieverModel(ModelSettings(**{k: _frozen(v) for k, v in model.items()}))
+        blind(self.model, leave_out)
         self.optimizer_settings = OptimizerSettings(**optimizer)
         self.average = AveragedModel(self.model, multi_avg_fn=_running_mean(self.optimizer_settings.ema))
         self.average.requires_grad_(False)
@@ -69,11 +86,22 @@ class RetrievalModule(L.LightningModule):
 
     @classmethod
     def of(
-        cls, model: ModelSettings, optimizer: OptimizerSettings, set_names: Sequence[str], max_steps: int, seed: int
+        cls,
+        model: ModelSettings,
+        optimizer: OptimizerSettings,
+        set_names: Sequence[str],
+        max_steps: int,
+        seed: int,
+        leave_out: Sequence[str] = (),
     ) -> RetrievalModule:
         """A module by settings."""
         return cls(
-            model=model.as_json(), optimizer=asdict(optimizer), set_names=set_names, max_steps=max_steps, seed=seed
+            model=model.as_json(),
+            optimizer=asdict(optimizer),
+            set_names=set_names,
+            max_steps=max_steps,
+            seed=seed,
+            leave_out=leave_out,
         )
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:

@@ -120,7 +120,9 @@ def new_module(settings: TrainSettings) -> RetrievalModule:
     """The module of a run, with first weights drawn from its seed."""
     names = [s.name for s in settings.data.sets]
     torch.manual_seed(settings.seed)
-    return RetrievalModule.of(settings.model, settings.optimizer, names, settings.trainer.max_steps, settings.seed)
+    return RetrievalModule.of(
+        settings.model, settings.optimizer, names, settings.trainer.max_steps, settings.seed, settings.groups_left_out
+    )
 
 
 @contextmanager
@@ -214,6 +216,8 @@ def export(folder: Path, settings: TrainSettings, best: Best, loaded: Sequence[L
             "split": wanted.split,
             "weight": wanted.weight,
             "limit": wanted.limit,
+            "one_hop": wanted.one_hop,
+            "made": wanted.made,
             "train": len(s.train),
             "validation": len(s.validation),
             "encoder": s.encoder,
@@ -229,7 +233,9 @@ def export(folder: Path, settings: TrainSettings, best: Best, loaded: Sequence[L
         training={
             **how,
             "seed": settings.seed,
+            "leave_out": settings.leave_out,
             "optimizer": asdict(settings.optimizer),
+            "augment": asdict(settings.augment),
             "trainer": {**asdict(settings.trainer), "threads": settings.trainer.threads or torch.get_num_threads()},
         },
         data=sets,

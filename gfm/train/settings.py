@@ -12,6 +12,8 @@ from gfm.nn.model import ModelSettings
 from gfm.resources import demo_folder
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS
 from gfm.retrieve.signals import CandidateSettings
+from gfm.train.augment import AugmentSettings
+from gfm.train.inputs import parse_groups
 from gfm.types import GfmError
 
 S = TypeVar("S")
@@ -23,23 +25,25 @@ class SetSettings:
 
     Attributes:
         name: A name, or several with "/" between them; names the set in reports and its folder among the indexes.
-        path: Folder in BEIR layout.
+        path: Folder in BEIR layout; may be left out where ``index`` and ``made`` are given.
         index: Folder of its index; inside the work folder, and rebuilt when the corpus changes, unless given.
         split: Name of the qrels file; may be left out where there is one.
         triples: A triples.jsonl of given triples, see `GraphIndex.build`.
         weight: How often a question of it is seen in one pass over the data; 0.5 is every second pass.
         limit: Most questions of it, training and validation together.
+        made: Questions made from the index itself, see `gfm.train.questions`; where there is no ``path``, all of them.
         one_hop: Most one-hop questions derived from the annotations of its training questions, see `gfm.train.derive`.
     """
 
     name: str
-    path: str
+    path: str | None = None
     index: str | None = None
     split: str | None = None
     triples: str | None = None
     weight: float = 1.0
     limit: int | None = None
     one_hop: int = 0
+    made: int = 0
 
     def __post_init__(self) -> None:
         """Refuse names that lead out of the work folder, and numbers that cannot be meant."""
@@ -49,6 +53,12 @@ class SetSettings:
         _expect(0 < self.weight < 1000, f"set {self.name!r}: weight", "a number above 0 and below 1000", self.weight)
         _expect(self.limit is None or self.limit > 1, f"set {self.name!r}: limit", "2 or more", self.limit)
         _expect(self.one_hop >= 0, f"set {self.name!r}: one_hop", "0 or more", self.one_hop)
+        _expect(self.made >= 0, f"set {self.name!r}: made", "0 or more", self.made)
+        if self.path is None and not (self.index and self.made):
+            raise GfmError(
+                f"set {self.name!r}: expected the folder that holds it (data.root=FOLDER), or an index and how many "
+                f"questions to make of it: data.sets=[{{name:{self.name},index:INDEX,made:2000}}]"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +166,9 @@ class TrainSettings:
         model: See `ModelSettings`.
         candidates: See `CandidateSettings`.
         optimizer: See `OptimizerSettings`.
+        augment: See `AugmentSettings`.
         trainer: See `TrainerSettings`.
+        leave_out: Groups of inputs that the network is not to see, ``+`` between them, see `gfm.train.inputs`.
         seed: Of the first weights, the order of questions, and every dropout.
         resume: A last.ckpt to go on from.
     """
@@ -166,13 +178,21 @@ class TrainSettings:
     model: ModelSettings = field(default_factory=lambda: ModelSettings(NODE_INPUTS, EDGE_INPUTS))
     candidates: CandidateSettings = field(default_factory=CandidateSettings)
     optimizer: OptimizerSettings = field(default_factory=OptimizerSettings)
+    augment: AugmentSettings = field(default_factory=AugmentSettings)
     trainer: TrainerSettings = field(default_factory=TrainerSettings)
+    leave_out: str | None = None
     seed: int = 0
     resume: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a seed that torch refuses."""
+        """Refuse a seed that torch refuses, and groups that are none."""
         _expect(0 <= self.seed < 2**31, "seed", "0 or more, below 2147483648", self.seed)
+        parse_groups(self.leave_out)
+
+    @property
+    def groups_left_out(self) -> tuple[str, ...]:
+        """The groups of ``leave_out``."""
+        return parse_groups(self.leave_out)
 
 
 def from_config(config: Mapping[str, Any], output: str | Path) -> TrainSettings:
@@ -197,8 +217,9 @@ def from_config(config: Mapping[str, Any], output: str | Path) -> TrainSettings:
         model=build(ModelSettings, model, "model"),
         candidates=build(CandidateSettings, config["candidates"], "candidates"),
         optimizer=build(OptimizerSettings, config["optimizer"], "optimizer"),
+        augment=build(AugmentSettings, config["augment"], "augment"),
         trainer=build(TrainerSettings, config["trainer"], "trainer"),
-        **_checked({k: config[k] for k in ("seed", "resume")}, get_type_hints(TrainSettings), ""),
+        **_checked({k: config[k] for k in ("leave_out", "seed", "resume")}, get_type_hints(TrainSettings), ""),
     )
 
 
@@ -222,10 +243,10 @@ def _set(row: Any, root: str | None) -> SetSettings:
     if not isinstance(row, Mapping) or not isinstance(row.get("name"), str):
         raise GfmError(f"data.sets: expected a name, or {{name:NAME,path:FOLDER,weight:1}}, found {row!r}")
     path = row.get("path")
-    if path is None and root is None and row["name"] != "demo":
-        raise GfmError(f"set {row['name']!r}: expected the folder that holds it, found none; give data.root=FOLDER")
-    if path is None:
-        path = str(demo_folder() if root is None else Path(root) / row["name"])
+    if path is None and root is not None:
+        path = str(Path(root) / row["name"])
+    elif path is None and row["name"] == "demo":
+        path = str(demo_folder())
     return build(SetSettings, {**row, "path": path}, f"set {row['name']!r}")
 
 

@@ -1,74 +1,108 @@
-"""Retrievers side by side, against one whose answers are known."""
+"""Two reports of one comparison."""
 
 from __future__ import annotations
 
+import copy
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gfm.eval.beir import Dataset
-from gfm.eval.compare import compare, type_counts
-from gfm.eval.demo import table_rows
-from gfm.index.index import GraphIndex
-from gfm.types import GfmError, Hit, Query, Retrieval
+from gfm.eval.compare import differences, read_report
+from gfm.types import GfmError
 
-QUERIES = [
-    Query("q1", "who built it?", {"type": "one_hop"}),
-    Query("q2", "which sea?", {"type": "bridge"}),
-    Query("q3", "no gold", {"type": "bridge"}),
-    Query("q4", "which winter?", {"type": "bridge"}),
-]
-QRELS = {"q1": {"p1": 1}, "q2": {"p2": 1, "p3": 1}, "q4": {"p4": 1, "p5": 1}}
-
-
-class Fixed:
-    """Always p1, p2, p3, p4, p5, in 3 + encode_ms milliseconds by its own account."""
-
-    def __init__(self, index: GraphIndex, encode_ms: float = 0.0):
-        self.index, self._encode = index, encode_ms / 1000
-        self.asked: list[str] = []
-
-    def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
-        assert isinstance(query, Query)
-        self.asked.append(query.id)
-        hits = [Hit(self.index.passage(i), 1.0 - 0.1 * i, i + 1) for i in range(min(top_k, 5))]
-        seconds = {"search": 0.001, "rank": 0.002} | ({"encode": self._encode} if self._encode else {})
-        return Retrieval(query, [], [], hits, "cosine", seconds=seconds)
+REPORT: dict[str, Any] = {
+    "made": "2001-02-03T04:05:06+00:00",
+    "command": "gfm bench a",
+    "settings": {"seed": 0, "data": ("a",), "out": "x"},
+    "versions": {"numpy": "2"},
+    "sets": {
+        "a": {
+            "data": {"questions": 2},
+            "retrievers": {
+                "gfm": {
+                    "weights": "f00",
+                    "quality": {"R@5": {"mean": 0.5, "low": None}},
+                    "time": {"ms": 3.0},
+                    "peak_memory_mb": 1.0,
+                }
+            },
+        }
+    },
+}
 
 
-@pytest.fixture
-def dataset(z_files: Path) -> Dataset:
-    return Dataset("z", z_files / "corpus.jsonl", QUERIES, QRELS)
+def changed(path: str, value: object) -> dict[str, Any]:
+    out = copy.deepcopy(REPORT)
+    *names, last = path.split("/")
+    inner = out
+    for name in names:
+        inner = inner[name]
+    inner[last] = value
+    return out
 
 
-def test_recall_is_strict_and_split_by_type(dataset: Dataset, z_index: Path) -> None:
-    retriever = Fixed(GraphIndex.open(z_index), encode_ms=7)
-    figures = compare(dataset, {"fixed": retriever})["fixed"]
-    assert retriever.asked == ["q1", "q1", "q2", "q4"]  # the first twice: once to warm up
-    assert figures.recall["one_hop"] == {"R@2": 1.0, "R@5": 1.0}
-    assert figures.recall["bridge"] == {"R@2": 0.25, "R@5": 1.0}
-    assert figures.recall["all"]["R@2"] == pytest.approx(0.5)
-    assert figures.retrieval_ms == pytest.approx(3.0)
-    assert figures.encode_ms == pytest.approx(7.0)
-    assert type_counts(dataset) == {"all": 3, "one_hop": 1, "bridge": 2}
+def test_equal_figures_are_told_with_the_time_of_the_other_run(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(REPORT), encoding="utf-8")
+    before = read_report(path)
+    assert before is not None
+    assert differences(before, REPORT) == ["the same figures as the run of 2001-02-03T04:05:06+00:00"]
 
 
-def test_the_table_shows_percent_by_type_and_the_times_apart(dataset: Dataset, z_index: Path) -> None:
-    index = GraphIndex.open(z_index)
-    figures = compare(dataset, {"a": Fixed(index, encode_ms=7), "b": Fixed(index)})
-    rows = dict(table_rows(figures, type_counts(dataset))[:4])
-    assert rows == {
-        "strict recall@2, %": [],
-        "  all (3)": ["50.0", "50.0"],
-        "  one_hop (1)": ["100.0", "100.0"],
-        "  bridge (2)": ["25.0", "25.0"],
-    }
-    assert table_rows(figures, type_counts(dataset))[-2:] == [
-        ("  retrieval", ["3.0", "3.0"]),
-        ("  query encoding", ["7.0", "-"]),
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("made", "later"),
+        ("command", "other"),
+        ("settings/out", "y"),
+        ("sets/a/retrievers/gfm/time", {"ms": 9.0}),
+        ("sets/a/retrievers/gfm/peak_memory_mb", None),
+    ],
+)
+def test_times_and_places_are_no_figures(path: str, value: object) -> None:
+    assert differences(REPORT, changed(path, value)) == ["the same figures as the run of 2001-02-03T04:05:06+00:00"]
+
+
+def test_a_figure_that_differs_is_named_with_both_values() -> None:
+    found = differences(REPORT, changed("sets/a/retrievers/gfm/quality/R@5/mean", 0.25))
+    assert found == [
+        "1 figures differ from those of the run of 2001-02-03T04:05:06+00:00:",
+        "  sets a retrievers gfm quality R@5 mean: 0.25, was 0.5",
     ]
 
 
-def test_a_set_without_gold_is_an_error(dataset: Dataset) -> None:
-    with pytest.raises(GfmError, match="qrels"):
-        compare(Dataset("z", dataset.corpus, QUERIES, {}), {})
+@pytest.mark.parametrize(
+    ("path", "value", "line"),
+    [
+        ("settings/seed", 1, "  settings seed: 1, was 0"),
+        ("versions/numpy", "3", "  versions numpy: 3, was 2"),
+        ("sets/a/data/questions", 3, "  sets a data questions: 3, was 2"),
+        ("sets/a/retrievers/gfm/weights", "ba", "  sets a retrievers gfm weights: ba, was f00"),
+        ("settings/limit", 5, "  settings limit: 5, was (none)"),
+    ],
+)
+def test_what_was_asked_otherwise_is_told_apart(path: str, value: object, line: str) -> None:
+    found = differences(REPORT, changed(path, value))
+    assert found[0].startswith("asked otherwise than in the run of ")
+    assert found[1] == line
+    assert found[-1].startswith("the figures that both have are the same")
+
+
+def test_no_more_lines_than_anybody_reads() -> None:
+    many = {f"m{i}": float(i) for i in range(20)}
+    before = changed("sets/a/retrievers/gfm/quality", many)
+    after = changed("sets/a/retrievers/gfm/quality", {name: value + 1 for name, value in many.items()})
+    found = differences(before, after)
+    assert found[0].startswith("20 figures differ")
+    assert found[-1] == "  and 12 more"
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"a": 1}', "x"])
+def test_another_file_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bench.json"
+    assert read_report(path) is None
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(GfmError, match="give another --out"):
+        read_report(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gfm.eval.metrics import METRICS, evaluate
+from gfm.eval.metrics import DEFINITIONS, FILTERED, METRICS, evaluate, filtered_recall
 from gfm.types import GfmError
 
 SCORER = Path(__file__).parents[3] / "shared" / "tools" / "score_run.py"
@@ -95,3 +95,32 @@ def test_equal_to_the_independent_scorer(tmp_path: Path) -> None:
     report = evaluate(qrels, run)
     assert line.split() == ["all", str(report.num_queries), *(f"{100 * report.mean[m]:.1f}" for m in METRICS)]
     assert f"{len(report.missing)} of {report.num_queries} queries are missing" in output
+
+
+@pytest.mark.parametrize(
+    ("ranked", "at_two", "at_five"),
+    [
+        (["g1", "g2", "g3", "g4"], 1.0, 1.0),
+        (["x", "g1", "g2", "y", "g3", "z", "g4"], 0.5, 1.0),  # without each other: ranks 2, 2, 3 and 4
+        (["x", "y", "z", "g1", "g2"], 0.0, 0.5),
+        ([], 0.0, 0.0),
+    ],
+)
+def test_filtered_recall_takes_the_other_gold_passages_out(ranked: list[str], at_two: float, at_five: float) -> None:
+    gold = {"g1", "g2", "g3", "g4"}
+    assert filtered_recall(gold, ranked, 2) == at_two
+    assert filtered_recall(gold, ranked, 5) == at_five
+
+
+def test_filtered_recall_is_never_lower_than_strict_recall() -> None:
+    draw = random.Random(3)
+    names = [f"p{i}" for i in range(12)]
+    for _ in range(50):
+        gold, ranked = set(draw.sample(names, draw.randint(1, 5))), draw.sample(names, 12)
+        for k in (2, 5):
+            assert filtered_recall(gold, ranked, k) >= len(gold & set(ranked[:k])) / len(gold)
+
+
+def test_every_metric_is_defined() -> None:
+    named = {m if m in DEFINITIONS else f"{m.split('@')[0]}@k" for m in (*METRICS, *FILTERED)}
+    assert named == set(DEFINITIONS)

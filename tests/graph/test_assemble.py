@@ -251,6 +251,14 @@ def test_headings_and_blank_lines_end_sentences() -> None:
     assert parts.facts == ["Orla Venn", "She built Tarn Mill."]  # two letters are no sentence
 
 
+def test_a_heading_is_no_sentence_wherever_the_parse_ends_one() -> None:
+    text = "## 2. The mill. A history\n\nIt burned.\n# Owners\nOrla Venn."
+    for cuts in ([5, 15, 38], [2, 25, 41, 46], [26, 27, 38, 47], []):
+        ends = [*cuts, len(text)]
+        spans = tuple(zip([0, *cuts], ends, strict=True))
+        assert assemble([passage(0, text)], [Extraction(sentences=spans)]).facts == ["It burned.", "Orla Venn."]
+
+
 def test_a_sentence_of_two_passages_is_one_fact() -> None:
     text = "Zorin acquired Abel Works."
     extraction = said(text, ["Zorin", "Abel Works"])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import gfm.graph.pagerank as pagerank
 from gfm.graph.knowledge_graph import KnowledgeGraph, build_graph, expand
-from gfm.graph.pagerank import push, transition
+from gfm.graph.pagerank import push, transition, walk_matrix
 
 
 def graph_of(num_entities: int, synonyms: np.ndarray, weight: np.ndarray) -> KnowledgeGraph:
@@ -124,3 +124,69 @@ def test_the_order_of_the_seeds_plays_no_part() -> None:
     one = push(graph, transition(graph), nodes, mass)
     two = push(graph, transition(graph), nodes[::-1], mass[::-1])
     assert one.tolist() == two.tolist()
+
+
+# ---------------------------------------------------------------- over the whole graph
+
+
+def networkx_rank(graph: KnowledgeGraph, share: dict[int, float], damping: float) -> list[float]:
+    """The same by networkx, which also starts anew at a node without edges."""
+    theirs = nx.DiGraph()
+    theirs.add_nodes_from(range(graph.num_nodes))
+    for s, t, w in zip(*graph.edge_index.tolist(), graph.edge_weight.tolist(), strict=True):
+        theirs.add_edge(s, t, weight=w)
+    found = nx.pagerank(theirs, alpha=damping, personalization=share, tol=1e-15, max_iter=2000)
+    return [found[i] for i in range(graph.num_nodes)]
+
+
+@pytest.mark.parametrize("damping", [0.1, 0.5, 0.85])
+@pytest.mark.parametrize("share", [{7: 1.0, 2: 3.0, 30: 0.5}, {40: 1.0}, {40: 2.0, 3: 1.0}])
+def test_whole_against_networkx(damping: float, share: dict[int, float]) -> None:
+    """Also from the passage, which has no edge."""
+    graph = random_graph(40, 80, seed=3)
+    nodes, mass = np.array(list(share)), np.array(list(share.values()))
+    rank = pagerank.pagerank(walk_matrix(graph), nodes, mass, damping=damping)
+    assert rank == pytest.approx(networkx_rank(graph, share, damping), abs=1e-9)
+
+
+def test_whole_by_hand() -> None:
+    """A path 0–1–2 from its end: a = 1/2 + b/4, b = a/2 + c/2, c = b/4."""
+    graph = graph_of(3, np.array([[0, 1], [1, 2]]), np.array([1.0, 1.0]))
+    rank = pagerank.pagerank(walk_matrix(graph), np.array([0]), np.array([9.0]))
+    assert rank == pytest.approx([7 / 12, 4 / 12, 1 / 12, 0.0], abs=1e-10)
+
+
+def test_an_edge_of_weight_0_is_none() -> None:
+    graph = graph_of(3, np.array([[0, 1], [1, 2]]), np.array([1.0, 1.0]))
+    walk = walk_matrix(graph, np.where((graph.edge_index == 2).any(axis=0), 0.0, 1.0))
+    assert walk.nnz == 2
+    rank = pagerank.pagerank(walk, np.array([0]), np.array([1.0]))
+    assert rank == pytest.approx([2 / 3, 1 / 3, 0.0, 0.0], abs=1e-10)
+
+
+def test_links_between_the_same_two_add_up() -> None:
+    """1 is thrice as near to 0 as 2 is: two links of 1 and 2 beside one of 1."""
+    graph = graph_of(3, np.array([[0, 1], [0, 1], [0, 2]]), np.array([1.0, 2.0, 1.0]))
+    rank = pagerank.pagerank(walk_matrix(graph), np.array([0]), np.array([1.0]))
+    assert rank == pytest.approx([2 / 3, 1 / 4, 1 / 12, 0.0], abs=1e-10)
+
+
+def test_whole_without_mass_or_edges() -> None:
+    bare = graph_of(2, np.zeros((0, 2), dtype=np.int64), np.zeros(0))
+    walk = walk_matrix(bare)
+    assert pagerank.pagerank(walk, np.array([1, 2]), np.array([1.0, 3.0])).tolist() == [0.0, 0.25, 0.75]
+    assert pagerank.pagerank(walk, np.array([1]), np.zeros(1)).tolist() == [0.0] * 3
+    assert pagerank.pagerank(walk, np.zeros(0, dtype=np.int64), np.zeros(0)).tolist() == [0.0] * 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.floats(0.05, 0.9))
+def test_whole_sums_to_1_and_is_what_pushing_on_and_on_comes_to(seed: int, damping: float) -> None:
+    graph = random_graph(12, 10, seed)
+    rng = np.random.default_rng(seed)
+    nodes, mass = rng.choice(12, size=4, replace=False), rng.random(4) + 0.01
+    rank = pagerank.pagerank(walk_matrix(graph), nodes, mass, damping=damping)
+    assert (rank >= 0).all()
+    assert rank.sum() == pytest.approx(1.0)
+    pushed = push(graph, transition(graph), nodes, mass, damping=damping, tolerance=1e-12, max_rounds=2000)
+    assert rank == pytest.approx(pushed, abs=1e-6)

@@ -188,6 +188,13 @@ def test_two_documents_of_one_id(tmp_path: Path) -> None:
         build_index(documents, tmp_path / "index", ENCODER, [], BuildSettings(chunk_tokens=64))
 
 
+@pytest.mark.parametrize("overlap", [-1, 64, 65])
+def test_an_overlap_leaves_room(overlap: int) -> None:
+    """B08: also where no document is long enough to be cut."""
+    with pytest.raises(GfmError, match=rf"chunk overlap: .* fewer than the 64 of a passage, found {overlap};"):
+        split_all([Document("a", "", "Short.")], ENCODER, BuildSettings(chunk_tokens=64, chunk_overlap=overlap))
+
+
 def test_passages_slice_to_the_text(tmp_path: Path) -> None:
     """F02."""
     documents = [

@@ -56,7 +56,7 @@ def test_corpus_z(built: GraphIndex) -> None:
     assert built.passage(4) == Passage("p5", "p5", "", text, 0, len(text))
     assert built.graph.entity_df.tolist() == [2, 2, 2, 1, 1]
     assert built.subjects.tolist() == [-1] * 5
-    assert built.skipped == []
+    assert [(file.name, file.state) for file in built.account.files] == [("corpus.jsonl", "indexed")]
     assert set(built.build_seconds) >= {"split", "extract", "assemble", "encode", "synonyms", "write"}
 
 
@@ -67,6 +67,12 @@ def test_vectors_are_of_what_they_say(built: GraphIndex) -> None:
     assert built.fact_vectors.rows.tolist() == encoder.encode(built.fact_texts).tolist()
     texts = [built.passage(i).text for i in range(5)]
     assert built.passage_vectors.rows.tolist() == encoder.encode(texts).tolist()
+
+
+def test_entities_have_numbers_by_key(built: GraphIndex) -> None:
+    assert built.entity_keys == [built.entity_key(i) for i in range(5)] == sorted(built.entity_keys)
+    assert [built.entity_number(key) for key in built.entity_keys] == [0, 1, 2, 3, 4]
+    assert [built.entity_number(key) for key in ("", "Port Isk", "port is", "port isk ", "zzz")] == [None] * 5
 
 
 def test_opened_elsewhere(built: GraphIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,11 +102,22 @@ def test_chunks_titles_and_subjects(tmp_path: Path) -> None:
     assert index.graph.entity_df.tolist() == [3]
 
 
+def test_metadata_of_documents(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.jsonl"
+    rows = [
+        {"_id": "b", "text": "x", "year": 1911, "metadata": {"lang": "é", "tags": ["a"]}},
+        {"_id": "a", "text": "y"},
+    ]
+    corpus.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    index = GraphIndex.build(corpus, tmp_path / "index", encoder="hashing:64", extractor="none")
+    assert index.document_metadata == {"a": {}, "b": {"lang": "é", "tags": ["a"], "year": 1911}}
+
+
 @pytest.mark.parametrize("number", [-1, 5])
 def test_no_number_counts_from_the_end(built: GraphIndex, number: int) -> None:
     """D02: FAISS's filler -1 must never become the last passage."""
     for get in (built.passage, built.entity, built.entity_key, built.triple):
-        with pytest.raises(IndexError, match=f"expected a number from 0 to .*, found {number}"):
+        with pytest.raises(IndexError, match=f"expected numbers from 0 to .*, found {number}"):
             get(number)
 
 

@@ -45,6 +45,16 @@ def test_tokens_of_names() -> None:
     assert (index.name_ptr.dtype, index.name_token.dtype) == (np.int64, np.int32)
 
 
+def test_overlap_of_names_by_hand() -> None:
+    """The idf of tarn and mill, each in one of two passages, is log 2; that of blue, in none, log 6."""
+    index = lexical(["tarn mill", "a fox"], ["Tarn Mill", "Blue Mill", "…"])
+    found = index.name_overlap(np.array([2, 0, 1]), index.token_ids("Which mill?"))
+    assert found == pytest.approx([0.0, 0.5, log(2) / (log(2) + log(6))], rel=1e-6)
+    assert index.name_overlap(np.array([0]), index.token_ids("the MILL at Tarn")) == pytest.approx([1.0])
+    assert found.dtype == np.float32
+    assert index.name_overlap(np.zeros(0, dtype=np.int64), index.token_ids("mill")).shape == (0,)
+
+
 def test_unknown_words() -> None:
     index = lexical(["red mill", "red fox"], ["Blue Fox"])
     assert index.token_ids("Who saw zemmer?").tolist() == []

@@ -36,6 +36,7 @@ def graph_of(nodes: int, edges: int, seed: int, shape: ModelSettings = SETTINGS)
         edge_kind=torch.randint(0, len(EDGE_KINDS), (edges,), generator=make),
         edge_index=torch.stack([torch.randint(0, max(nodes, 1), (edges,), generator=make), target]),
         node_kind=torch.randint(0, 2, (nodes,), generator=make),
+        edge_triple=torch.randint(-1, 3, (edges,), generator=make),
     )
     data.num_nodes = nodes
     return data
@@ -58,6 +59,7 @@ def renumbered(data: Data, order: torch.Tensor) -> tuple[Data, torch.Tensor]:
         edge_kind=data.edge_kind[by_target],
         edge_index=edge_index[:, by_target],
         node_kind=data.node_kind[order],
+        edge_triple=data.edge_triple[by_target],
     )
     out.num_nodes = len(order)
     return out, by_target
@@ -119,6 +121,12 @@ def test_inputs_of_edges_matter(name: str) -> None:
     after = score(data)
     assert not torch.allclose(before.node, after.node)
     assert not torch.allclose(before.edge, after.edge)
+
+
+def test_only_facts_have_a_score_of_their_own() -> None:
+    data = graph_of(9, 30, 11)
+    scores = score(data)
+    assert torch.equal(scores.edge == 0, data.edge_triple < 0)
 
 
 def test_the_network_is_small() -> None:

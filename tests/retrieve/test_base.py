@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 
 from gfm.index.index import GraphIndex
-from gfm.retrieve.base import Stopwatch, as_query, document_scores, passage_hits, query_vector, retrieve_many
+from gfm.retrieve.base import (
+    Stopwatch,
+    as_query,
+    check_whole,
+    document_scores,
+    passage_hits,
+    query_vector,
+    ranked,
+)
 from gfm.retrieve.dense import DenseRetriever
-from gfm.retrievers import NAMES, load_retriever
+from gfm.retrievers import NAMES, TRAINED, load_retriever
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
 
 
@@ -39,6 +47,22 @@ def test_a_top_k_that_is_no_number_above_0_is_an_error(top_k: Any) -> None:
 
 def test_numpy_numbers_are_numbers() -> None:
     assert as_query("Where?", np.int64(3)).text == "Where?"
+
+
+@pytest.mark.parametrize(("value", "least"), [(0, 1), (-1, 0), (1.0, 0), ("3", 0), (None, 0), (False, 0)])
+def test_a_setting_that_is_no_whole_number_is_an_error(value: Any, least: int) -> None:
+    with pytest.raises(GfmError, match=rf"beam: expected a whole number of {least} or more, found {value!r}"):
+        check_whole("beam", value, least)
+    check_whole("beam", np.int32(least), least)
+
+
+def test_anything_with_a_number_can_be_ranked() -> None:
+    def names(numbers: np.ndarray) -> list[str]:
+        return [str(n) for n in numbers]
+
+    hits = ranked(names, np.array([9, 3, 4, 1]), np.array([0.5, 0.5, 0.9, -1.0]))
+    assert hits == [Hit("4", 0.9, 1), Hit("3", 0.5, 2), Hit("9", 0.5, 3), Hit("1", -1.0, 4)]
+    assert ranked(names, np.array([9, 3, 4]), np.array([0.5, 0.5, 0.9]), top_k=2) == hits[:2]
 
 
 def test_hits_are_in_total_order(z: GraphIndex) -> None:
@@ -87,17 +111,9 @@ def test_query_vector_is_the_encoders(z: GraphIndex) -> None:
     assert set(clock.seconds) == {"encode"}
 
 
-def test_many_questions_one_after_another(z: GraphIndex) -> None:
-    queries = [Query("a", "Where was Orla Venn born?"), Query("b", "How long does jam keep?")]
-    retriever = DenseRetriever(z)
-    found = list(retrieve_many(retriever, queries, 2))
-    assert [r.query for r in found] == queries
-    assert [r.passages for r in found] == [retriever.retrieve(q, 2).passages for q in queries]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_gives_a_retriever(z: GraphIndex, untrained: Any, name: str) -> None:
-    retriever = load_retriever(name, z, **({"path": untrained} if name == "gfm" else {}))
+    retriever = load_retriever(name, z, **({"path": untrained} if name in TRAINED else {}))
     result = retriever.retrieve("Where was Orla Venn born?", top_k=2)
     assert result.trace["retriever"] == name
     assert [h.rank for h in result.passages] == [1, 2]
@@ -111,7 +127,7 @@ def test_an_unknown_name_lists_the_known(z: GraphIndex) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_unknown_setting_is_an_error(z: GraphIndex, untrained: Any, name: str) -> None:
     with pytest.raises(GfmError, match=f"retriever '{name}'.*speed|candidates.*speed"):
-        load_retriever(name, z, speed=3, **({"path": untrained} if name == "gfm" else {}))
+        load_retriever(name, z, speed=3, **({"path": untrained} if name in TRAINED else {}))
 
 
 def test_a_defect_inside_a_retriever_is_not_taken_for_a_wrong_setting(

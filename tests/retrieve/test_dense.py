@@ -42,6 +42,7 @@ def test_d02_more_asked_for_than_there_is(z: GraphIndex) -> None:
 def test_d02_nothing_to_find(stub_index: Callable[..., SimpleNamespace]) -> None:
     index = stub_index([])
     index.encode = lambda texts: np.eye(1, 4, dtype=np.float32)
+    index.passages = lambda numbers: [None] * len(numbers)
     assert DenseRetriever(index).retrieve("Orla Venn", top_k=10).passages == []
 
 

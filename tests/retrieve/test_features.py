@@ -23,7 +23,6 @@ from gfm.retrieve.signals import CandidateSettings
 Stub = Callable[..., SimpleNamespace]
 AXES = np.eye(4, dtype=np.float32)
 X, Y, Z, _ = AXES
-GAPS = ("cosine_gap", "rest_gap", "fact_cosine_gap", "fact_rest_gap")
 HALF = np.array([1, 1, 0, 0], dtype=np.float32) / np.float32(2**0.5)
 
 
@@ -134,7 +133,7 @@ def test_facts_at_a_node_and_on_an_edge(mill: SimpleNamespace) -> None:
     edges = edge_column(data, "fact_cosine")
     assert edges == pytest.approx(
         {(1, 0): h, (0, 1): h, (1, 2): 0, (2, 1): 0, (0, 3): 0, (3, 0): 0}
-        | {(4, 0): h, (0, 4): h, (4, 1): h, (1, 4): h, (5, 1): 0, (1, 5): 0, (5, 2): 0, (2, 5): 0},
+        | {(a, b): 0 for p, e in ((4, 0), (4, 1), (5, 1), (5, 2)) for a, b in ((p, e), (e, p))},
         abs=1e-6,
     )
     assert edge_column(data, "fact_cosine_z")[0, 1] == pytest.approx(1.0, abs=1e-5)  # of the two distinct facts
@@ -166,6 +165,9 @@ def test_a_question_that_is_a_name_keeps_its_vector(mill: SimpleNamespace) -> No
     assert column(data, "rest") == column(data, "cosine")
 
 
+MENTIONS = [(0, 0), (0, 1), (1, 0), (2, 1)]  # (passage, entity)
+
+
 @pytest.fixture(scope="module")
 def households(stub_index: Stub) -> SimpleNamespace:
     """Passages 0 and 1 are about Brack, 2 about Dell, 3 about nobody.
@@ -177,7 +179,7 @@ def households(stub_index: Stub) -> SimpleNamespace:
         [(0, 1, (0,))],
         lone_facts=[(1,), (1,), (3,)],
         passages=["oats for winter", "barley", "rye", "quince jam"],
-        mentions=[(0, 0), (0, 1), (1, 0), (2, 1)],
+        mentions=MENTIONS,
         subjects={0: 0, 1: 0, 2: 1},
         entity_vectors=np.stack([Y, Z]),
         fact_vectors=np.stack([X, 0.6 * X + 0.8 * Y, 0.96 * X + 0.28 * Y, -X]),
@@ -192,9 +194,7 @@ def test_the_best_facts_of_a_passage_are_among_all_its_own(households: SimpleNam
     """Passage 1 names one entity: no edge carries its facts. Its best of either kind are two different facts."""
     data, h = inputs_of(households, ASKED, HALF), 0.5**0.5
     assert edge_column(data, "fact_cosine") == pytest.approx(
-        {(1, 0): h, (0, 1): h, (2, 0): h, (0, 2): h, (2, 1): h, (1, 2): h}
-        | {(3, 0): 0, (0, 3): 0, (4, 1): 0, (1, 4): 0},  # no fact with two ends backs these mentions
-        abs=1e-6,
+        {(1, 0): h, (0, 1): h} | {(a, b): 0 for p, e in MENTIONS for a, b in ((p + 2, e), (e, p + 2))}, abs=1e-6
     )
     # The entities see the fact between them alone, passage 2 has none, and a fact against the question stays below 0.
     assert column(data, "fact_cosine") == pytest.approx([h, h, h, 1.4 * h, 0, -h], abs=1e-6)
@@ -207,26 +207,6 @@ def test_facts_are_standardised_among_those_of_edges_and_passages(households: Si
     assert edge_column(inputs_of(households, ASKED, HALF), "fact_cosine_z")[0, 1] == pytest.approx(z[0], abs=1e-5)
 
 
-def test_gaps_are_to_the_best_passage_on_the_same_subject(households: SimpleNamespace) -> None:
-    """Passages 0 and 1 share a subject and each is the better in something; 2 and 3 have none beside them."""
-    data, h = inputs_of(households, ASKED, HALF), 0.5**0.5
-    assert column(data, "cosine") == pytest.approx([h, 0, 1.24 * h, 1.4 * h, h, -h], abs=1e-6)
-    assert column(data, "rest") == pytest.approx([0, 0, 0.96, 0.8, 0, -1], abs=1e-6)
-    assert column(data, "cosine_gap") == pytest.approx([0, 0, -0.16 * h, 0, 0, 0], abs=1e-6)
-    assert column(data, "rest_gap") == pytest.approx([0, 0, 0, -0.16, 0, 0], abs=1e-6)
-    assert column(data, "fact_cosine_gap") == pytest.approx([0, 0, -0.4 * h, 0, 0, 0], abs=1e-6)
-    assert column(data, "fact_rest_gap") == pytest.approx([0, 0, 0, -0.04, 0, 0], abs=1e-6)
-
-
-def test_passages_without_a_subject_are_not_compared(stub_index: Stub) -> None:
-    index = stub_index([], passages=["oats", "barley", "rye"], passage_vectors=np.stack([X, HALF, Y]))
-    data = inputs_of(index, "?")
-    assert column(data, "cosine") == pytest.approx([1, 0.5**0.5, 0], abs=1e-6)
-    for name in GAPS:
-        assert column(data, name) == [0, 0, 0]
-    assert column(data, "inverse_sqrt_df") == [1, 1, 1]
-
-
 def test_document_frequency_counts_mentions_of_an_entity_and_passages_on_a_subject(
     households: SimpleNamespace,
 ) -> None:
@@ -236,18 +216,17 @@ def test_document_frequency_counts_mentions_of_an_entity_and_passages_on_a_subje
     assert column(data, "inverse_sqrt_df") == pytest.approx([half, half, half, half, 1, 1])
 
 
-def test_gaps_look_at_candidates_and_document_frequency_at_the_index(households: SimpleNamespace) -> None:
-    """Passage 0 comes alone, by a word; the better one on its subject is no candidate."""
+def test_document_frequency_looks_at_the_index_not_at_the_candidates(households: SimpleNamespace) -> None:
+    """Passage 0 comes alone, by a word; the other one on its subject is no candidate."""
     chosen = CandidateSettings(max_passages=1, dense_passages=0, pagerank_passages=0, bm25_passages=1)
     data = inputs_of(households, "winter", HALF, chosen)
     assert data.node_number[data.node_kind == 1].tolist() == [0]
-    assert column(data, "cosine_gap")[-1] == column(data, "fact_cosine_gap")[-1] == 0
     assert column(data, "inverse_sqrt_df")[-1] == pytest.approx(0.5**0.5)
 
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), num_entities=st.integers(0, 8), num_passages=st.integers(1, 6))
-def test_best_facts_and_gaps_of_any_graph(random_index: Stub, seed: int, num_entities: int, num_passages: int) -> None:
+def test_best_facts_of_any_graph(random_index: Stub, seed: int, num_entities: int, num_passages: int) -> None:
     """Against a plain reading of the definitions."""
     index = random_index(seed, num_entities, num_passages)
     data = inputs_of(index, "zemmer", X)
@@ -261,12 +240,6 @@ def test_best_facts_and_gaps_of_any_graph(random_index: Stub, seed: int, num_ent
             facts[p].append(float(index.fact_vectors.rows[fact] @ X))
     best = [max(facts[p], default=0.0) for p in numbers]
     assert data.node_input[passage, NODE_INPUTS.index("fact_cosine")].tolist() == pytest.approx(best, abs=1e-5)
-    cosine = (index.passage_vectors.rows @ X).tolist()
-    subject = index.subjects.tolist()
-    for name, values in (("cosine_gap", cosine), ("fact_cosine_gap", best)):
-        above = [max((values[q] for q in numbers if subject[q] == subject[p] >= 0), default=values[p]) for p in numbers]
-        gaps = [values[p] - above[p] for p in numbers]
-        assert data.node_input[passage, NODE_INPUTS.index(name)].tolist() == pytest.approx(gaps, abs=1e-5)
 
 
 def test_pagerank_is_the_standardised_log_mass(mill: SimpleNamespace) -> None:
@@ -334,7 +307,6 @@ def test_inputs_of_any_graph(
     assert np.isfinite(edges).all()
     assert np.abs(nodes).max(initial=0.0) <= 6
     assert (nodes[:, [NODE_INPUTS.index(n) for n in ("hop_0", "hop_1", "hop_2", "no_hop")]].sum(axis=1) == 1).all()
-    assert (nodes[:, [NODE_INPUTS.index(n) for n in GAPS]] <= 0).all()
     share = nodes[:, [NODE_INPUTS.index(n) for n in ("overlap", "bm25", "inverse_sqrt_df")]]
     assert (share >= 0).all()
     assert (share <= 1 + 1e-6).all()

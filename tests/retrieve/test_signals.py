@@ -12,7 +12,7 @@ from gfm.graph.pagerank import transition
 from gfm.index.index import GraphIndex
 from gfm.index.vectors import Vectors
 from gfm.retrieve.candidates import CandidateBuilder
-from gfm.retrieve.signals import CandidateSettings, Signals, _restart, read_signals
+from gfm.retrieve.signals import CandidateSettings, Signals, min_max, read_signals, restart
 from gfm.types import GfmError
 
 Stub = Callable[..., SimpleNamespace]
@@ -26,14 +26,15 @@ def read(index: Any, text: str = "?", vector: np.ndarray = X, **chosen: int) -> 
 
 
 def restart_of(
-    index: Any, facts: list[int], fact_cosine: list[float], passages: list[int], cosine: list[float]
+    index: Any, facts: list[int], fact_cosine: list[float], passages: list[int], cosine: list[float], **chosen: Any
 ) -> dict[int, float]:
-    nodes, mass = _restart(
+    nodes, mass = restart(
         index,
         np.array(facts, dtype=np.int64),
         np.array(fact_cosine, dtype=np.float32),
         np.array(passages, dtype=np.int64),
         np.array(cosine, dtype=np.float32),
+        **chosen,
     )
     assert len(set(nodes.tolist())) == len(nodes)  # `push` wants them distinct
     return dict(zip(nodes.tolist(), mass.tolist(), strict=True))
@@ -97,6 +98,21 @@ def test_a_fact_against_the_question_weighs_nothing(restart_index: SimpleNamespa
     assert found == pytest.approx({0: 0.2, 1: 0.8, 2: 0.0}, abs=1e-7)
 
 
+def test_the_heaviest_phrases_are_kept_ties_by_number(restart_index: SimpleNamespace) -> None:
+    """As above, A 0.3, B 0.8, C 0.4; and with cosines 0.8 and 0.8, B and C 0.8 each."""
+    assert restart_of(restart_index, [0, 1], [0.8, 0.4], [], [], phrases=2) == pytest.approx({1: 0.8, 2: 0.4})
+    assert restart_of(restart_index, [0, 1], [0.8, 0.8], [], [], phrases=1) == pytest.approx({1: 0.8})
+    found = restart_of(restart_index, [0], [0.8], [2, 0], [0.5, 0.1], phrases=1, passage_weight=0.5)
+    assert found == pytest.approx({1: 0.8, 5: 0.5, 3: 0.0}, abs=1e-7)
+
+
+def test_scores_scaled_to_0_and_1() -> None:
+    """A01: equal ones are all 1, not NaN."""
+    assert min_max(np.array([-1.0, 3.0, 0.0])).tolist() == [0.0, 1.0, 0.25]
+    assert min_max(np.array([0.5, 0.5], dtype=np.float32)).tolist() == [1.0, 1.0]
+    assert min_max(np.zeros(0)).tolist() == []
+
+
 def test_a_fact_without_a_second_entity_is_no_restart(restart_index: SimpleNamespace) -> None:
     """Its cosine falls to nobody, also where it comes between others: B has that of its own fact."""
     assert restart_of(restart_index, [2], [0.9], [], []) == {}
@@ -139,7 +155,6 @@ def test_neighbours_come_best_first_and_as_many_as_asked(harbour: SimpleNamespac
     assert found.near_facts.tolist() == [1, 0, 2]
     assert found.near_fact_cosine.tolist() == pytest.approx([1.0, 0.6, -1.0])
     assert found.near_passages.tolist() == [1, 0, 2]
-    assert found.near_passage_cosine.tolist() == pytest.approx([0.8, 0.0, -1.0])
     assert found.vector is X
 
 

@@ -1,14 +1,16 @@
 from __future__ import annotations
 
+import textwrap
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gfm.text.chunk import embedded_text, split
+from gfm.text.chunk import embedded_text, split, unwrapped
 from gfm.text.encoder import Encoder, HashingEncoder, load_encoder
-from gfm.types import Document, GfmError, Passage
+from gfm.text.markup import read_markdown
+from gfm.types import Document, GfmError, Passage, Section
 
 HASHING = HashingEncoder(64)
 FACT = "The vault code is 7714."
@@ -144,3 +146,81 @@ def test_any_text_is_covered_within_the_limit(text: str, limit: int, title: str)
         assert_covers(document, passages)
     assert_fits(passages, HASHING, limit)
     assert passages == split(document, HASHING, max_tokens=limit)
+
+
+def test_an_overlap_is_of_whole_sentences() -> None:
+    sentences = [f"Number {i} is a sentence of eight small words." for i in range(20)]
+    document = Document("d", "", " ".join(sentences))
+    passages = split(document, HASHING, max_tokens=32, overlap=12)
+    assert [p.text for p in passages[:2]] == [" ".join(sentences[:3]), " ".join(sentences[2:5])]
+    assert split(document, HASHING, max_tokens=32, overlap=5) == split(document, HASHING, max_tokens=32)  # none fits
+
+
+@pytest.mark.parametrize("width", [44, 72, 120])
+def test_the_line_breaks_of_wrapped_text_cut_no_sentence(width: int) -> None:
+    sentences = [f"Number {i} is a sentence by Orla Venn." for i in range(60)]
+    paragraphs = [textwrap.fill(" ".join(sentences[i : i + 20]), width) for i in (0, 20, 40)]
+    document = Document("d", "", "\n\n".join(paragraphs))
+    passages = split(document, HASHING, max_tokens=34)
+    assert_covers(document, passages)
+    assert all(p.text.endswith("Orla Venn.") or p.text.endswith("Orla\nVenn.") for p in passages)
+
+
+def test_lines_that_the_writer_ended_stay_lines() -> None:
+    entries = "Tarn Mill, by Orla Venn\nPort Isk\nHalder Sea\n- one of a list, and the widest line of all\n- two"
+    assert unwrapped(entries) == entries
+    long = "word " * 40 + "\nand more"
+    assert unwrapped(long) == long
+    assert unwrapped("The mill was built in 1911 by Orla Venn, who\nwas born\n\nthere") == (
+        "The mill was built in 1911 by Orla Venn, who was born\n\nthere"
+    )
+
+
+def test_sections_are_cut_apart_under_their_own_titles() -> None:
+    text = "Heading\n\nOne two.\n\nOther\n\n" + " ".join(f"Sentence {i}." for i in range(20))
+    sections = (Section("T", 9, 17), Section("T (Other)", 26, len(text)))
+    document = Document("d", "T", text, sections=sections)
+    passages = split(document, HASHING, max_tokens=30)
+    assert [(p.id, p.title) for p in passages] == [("d#0", "T"), ("d#1", "T (Other)"), ("d#2", "T (Other)")]
+    assert passages[0].text == "One two."
+    assert passages[1].text.startswith("Sentence 0.")
+    assert passages[2].text.endswith("Sentence 19.")
+    assert all(text[p.start : p.end] == p.text for p in passages)
+
+
+def test_one_section_that_fits_has_the_id_of_the_document() -> None:
+    document = Document("d", "T", "Heading\n\nOne two.", sections=(Section("T", 9, 17),))
+    assert split(document, HASHING) == [Passage("d", "d", "T", "One two.", 9, 17)]
+
+
+@given(st.lists(PIECES, max_size=120).map("".join))
+def test_unwrapping_keeps_the_length_and_all_but_line_breaks(text: str) -> None:
+    assert len(unwrapped(text)) == len(text)
+    assert unwrapped(text).replace("\n", " ") == text.replace("\n", " ")
+
+
+BLOCKS = [
+    "# A",
+    "## B",
+    "Tarn Mill was built.",
+    "word " * 30,
+    "- item",
+    "> quoted",
+    "```\ncode  x\n```",
+    "می\u200cخواهم",
+    "🚀" * 9,
+]
+
+
+@given(st.lists(st.sampled_from(BLOCKS), min_size=1).map("\n\n".join), st.integers(24, 60), st.integers(0, 7))
+def test_passages_of_sections_slice_to_the_text(text: str, limit: int, overlap: int) -> None:
+    found = read_markdown(text, "A title")
+    document = Document("d", found.title, found.text, sections=found.sections)
+    passages = split(document, HASHING, limit, overlap)
+    assert_fits(passages, HASHING, limit)
+    for number, passage in enumerate(passages):
+        assert document.text[passage.start : passage.end] == passage.text
+        assert passage.id == ("d" if len(passages) == 1 and passage.id == "d" else f"d#{number}")
+        assert not found.sections or any(
+            s.title == passage.title and s.start <= passage.start and passage.end <= s.end for s in found.sections
+        )

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from gfm.text.normalise import best_form, clean, encodable, name_key, plain_name, strip_bracket, tokens
 
+JOINERS = "\u200c\u200d"
+
 
 def words(text: str) -> list[str]:
     return [token for token, _, _ in tokens(text)]
@@ -80,9 +82,49 @@ def test_clean_drops_control_and_format_characters_and_keeps_the_rest() -> None:
 def test_clean_is_printable_and_done_once(text: str) -> None:
     once = clean(text)
     assert clean(once) == once
-    assert not {unicodedata.category(c) for c in once} & {"Cc", "Cf", "Cs"}
+    assert not {unicodedata.category(c) for c in once if c not in JOINERS} & {"Cc", "Cf", "Cs"}
     assert once == once.strip()
     assert "  " not in once
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "می\u200cخواهم",  # Persian: without it, another word
+        "क्\u200dष",
+        "ශ්\u200dරී",
+        "👨\u200d👩\u200d👧",
+        "👩🏽\u200d🚀",
+        "🏳\ufe0f\u200d🌈",
+    ],
+)
+def test_a_joiner_stays_where_it_joins_and_no_key_has_it(text: str) -> None:
+    assert clean(f"\u200c{text}\u200d  {text}\u200b") == f"{text} {text}"
+    assert plain_name(text) == text
+    assert not set(name_key(text)) & set(JOINERS)
+    assert name_key(text) == name_key(text.replace("\u200c", "").replace("\u200d", ""))
+
+
+@pytest.mark.parametrize(
+    "text", ["Caf\u200cé", "李\u200d明", "a\u200d🚀", "🚀\u200c🚀", "می\u200c خواهم", "\u200dx", "x\u200c"]
+)
+def test_a_joiner_goes_where_it_joins_nothing(text: str) -> None:
+    assert clean(text) == text.replace("\u200c", "").replace("\u200d", "")
+
+
+def test_several_joiners_are_one() -> None:
+    assert clean("می\u200c\u200b\u200d\u200cخواهم") == "می\u200cخواهم"
+
+
+@given(st.text(st.one_of(st.characters(exclude_characters="<&"), st.sampled_from("می👨\u200c\u200d\u200b "))))
+def test_a_key_is_blind_to_joiners(name: str) -> None:
+    assert name_key(name.replace("\u200c", "").replace("\u200d", "")) == name_key(name)
+
+
+@given(st.text(st.characters(exclude_characters="\u200c\u200d")))
+def test_text_without_joiners_is_cleaned_as_if_there_were_none(text: str) -> None:
+    kept = (" " if c.isspace() else c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf", "Cs"))
+    assert clean(text) == " ".join("".join(kept).split())
 
 
 @given(st.text())

@@ -108,7 +108,7 @@ def test_several_sets_with_nested_names(make_settings: Settings, mills: Path, tm
     assert [d.set_number.item() for d in data.loaded[1].train] == [1] * 6
     assert (tmp_path / "index" / "worlds" / "two" / "CURRENT").is_file()
     assert (tmp_path / "cache.sqlite").is_file()
-    assert len(list((tmp_path / "subgraphs").iterdir())) == 2
+    assert len(list((tmp_path / "subgraphs").iterdir())) == 4  # to train on and to validate, of each
 
 
 def test_an_index_is_built_once_and_again_when_the_corpus_changes(

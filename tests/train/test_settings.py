@@ -27,12 +27,13 @@ def choices(folder: Path) -> list[str]:
         f"{group}={path.stem}"
         for group in ("data", "model", "trainer", "experiment")
         for path in sorted((root / group).glob("*.yaml"))
-    ]
+    ] + [f"experiment=ablation/{path.stem}" for path in sorted((root / "experiment" / "ablation").glob("*.yaml"))]
 
 
 def test_every_configuration_composes(repository: Path) -> None:
     names = choices(repository)
     assert {"data=demo", "data=multihop", "model=base", "trainer=base", "experiment=base"} <= set(names)
+    assert {f"experiment=ablation/{name}" for name in ("rounds", "seeds", "hops", "inputs")} <= set(names)
     for name in names:
         settings = from_config(config(repository, name), "out")
         assert settings.output == "out"
@@ -101,3 +102,39 @@ def test_an_experiment_changes_only_what_it_names(repository: Path) -> None:
 def test_a_wrong_setting_is_named(repository: Path, override: str, message: str) -> None:
     with pytest.raises(GfmError, match=message):
         from_config(config(repository, override), "out")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("rounds", [0, 1, 2, 3, 4]),
+        ("seeds", [8, 16, 32, 64, 128]),
+        ("hops", [1, 2, 3]),
+        ("inputs", ["question", "rest", "facts", "words", "pagerank", "hops", "degree", "kind"]),
+    ],
+)
+def test_an_ablation_changes_one_thing_of_the_base(repository: Path, name: str, values: list[Any]) -> None:
+    plain = config(repository, "experiment=base", "data.root=far")
+    with initialize_config_dir(str(repository / "configs"), version_base="1.3"):
+        composed = compose("train", overrides=[f"experiment=ablation/{name}"], return_hydra_config=True)
+        ((key, text),) = composed.hydra.sweeper.params.items()
+    assert text == ",".join(map(str, values))
+    for value in (values[0], values[-1]):
+        changed = config(repository, f"experiment=ablation/{name}", "data.root=far", f"{key}={value}")
+        settings, base = from_config(changed, "o"), from_config(plain, "o")
+        found = {
+            "rounds": settings.model.rounds,
+            "seeds": settings.candidates.seeds,
+            "hops": settings.candidates.hops,
+            "inputs": settings.leave_out,
+        }
+        assert found[name] == value
+        assert (settings.data, settings.trainer, settings.optimizer) == (base.data, base.trainer, base.optimizer)
+
+
+def test_every_group_of_inputs_is_left_out_once(repository: Path) -> None:
+    from gfm.train.inputs import GROUPS
+
+    with initialize_config_dir(str(repository / "configs"), version_base="1.3"):
+        composed = compose("train", overrides=["experiment=ablation/inputs"], return_hydra_config=True)
+    assert composed.hydra.sweeper.params.leave_out.split(",") == list(GROUPS)
