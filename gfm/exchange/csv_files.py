@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gfm.exchange.jsonl import DOCUMENTS, read_passages
+from gfm.exchange.jsonl import DOCUMENTS, SECTIONS, read_passages, section_rows, with_sections
 from gfm.exchange.tables import GraphTables, checked_text, write_text
 from gfm.extract.rows import ENTITY_FIELDS, HEAD, RELATION, TAIL, TRIPLE_FIELDS, entity_of, triple_of
 from gfm.text.csv_rows import csv_header, csv_text, list_cell, read_csv_rows
@@ -122,20 +122,26 @@ def _passages(path: Path) -> list[Document]:
         if first != row.line:
             row.fail(f"the id {identifier!r} stands on line {first} too; ids are unique: rename or delete one of them")
         more = {name: value for name, value in row.fields.items() if name not in ("id", "_id", "text", "title")}
-        documents.append(Document(identifier, one_line(row.optional("title")), printable(text), _metadata(row, more)))
+        document = Document(identifier, one_line(row.optional("title")), printable(text), _metadata(row, more))
+        documents.append(with_sections(document))
     return documents
 
 
 def _metadata(row: Row, more: dict[str, Any]) -> dict[str, Any]:
-    """Every other column, and what the column ``metadata`` holds as a JSON object."""
-    cell = more.pop("metadata", "{}")
-    try:
-        inner = json.loads(cell)
-    except (ValueError, RecursionError) as error:
-        row.fail(f"'metadata': expected a JSON object, found {cell[:60]!r} ({error})")
+    """Every other column, and what the columns ``metadata`` and ``sections`` hold as JSON."""
+    inner = _json_cell(row, more.pop("metadata", "{}"), "metadata")
     if not isinstance(inner, dict):
-        row.fail(f"'metadata': expected a JSON object, found {cell[:60]!r}")
+        row.fail(f"'metadata': expected a JSON object, found {str(inner)[:60]!r}")
+    if SECTIONS in more:
+        more[SECTIONS] = _json_cell(row, more[SECTIONS], SECTIONS)
     return {**inner, **more}
+
+
+def _json_cell(row: Row, cell: str, name: str) -> Any:
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError) as error:
+        row.fail(f"{name!r}: expected JSON, found {cell[:60]!r} ({error})")
 
 
 def write(tables: GraphTables, folder: Path) -> list[str]:
@@ -143,10 +149,10 @@ def write(tables: GraphTables, folder: Path) -> list[str]:
     entities = [[_cell(getattr(e, name)) for name in _ENTITY_COLUMNS] for e in tables.entities]
     columns = _TRIPLE_COLUMNS + [name for name in _END_COLUMNS if any(getattr(t, name) for t in tables.triples)]
     triples = [[_cell(getattr(t, name)) for name in columns] for t in tables.triples]
-    passages = [[d.id, d.title, d.text, _json(d.metadata)] for d in tables.documents]
+    passages = [[d.id, d.title, d.text, _json(d.metadata), _json(section_rows(d))] for d in tables.documents]
     write_text(folder / ENTITIES[0], csv_text(_ENTITY_COLUMNS, entities))
     write_text(folder / TRIPLES[0], csv_text(columns, triples))
-    write_text(folder / PASSAGES, csv_text(["id", "title", "text", "metadata"], passages))
+    write_text(folder / PASSAGES, csv_text(["id", "title", "text", "metadata", SECTIONS], passages))
     return []
 
 
@@ -156,5 +162,5 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _json(metadata: dict[str, Any]) -> str:
-    return json.dumps(metadata, ensure_ascii=False, sort_keys=True) if metadata else ""
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True) if value else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from gfm.extract.given import description_text
 from gfm.graph.entity_table import EntityTable, make_aliases
 from gfm.index.index import GraphIndex
 from gfm.text.normalise import best_form, name_key, statement_text, strip_bracket
-from gfm.types import Document, GivenEntity, GivenTriple
+from gfm.types import Document, GivenEntity, GivenTriple, Passage, Section
 
 
 def tables_of(index: GraphIndex, whole_documents: bool = True) -> GraphTables:
@@ -67,13 +68,19 @@ def _full_names(index: GraphIndex) -> list[str]:
 def _documents(index: GraphIndex, whole: bool) -> list[Document]:
     columns = index.table("documents", "id", "title", "text", "metadata")
     documents = [Document(i, title, text, json.loads(more)) for i, title, text, more in zip(*columns, strict=True)]
+    passages = [index.passage(number) for number in range(index.graph.num_passages)]
     if whole:
-        return documents
+        return _with_sections(documents, passages)
     by_id = {document.id: document for document in documents}
-    return [
-        Document(p.id, p.title, p.text, by_id[p.document_id].metadata)
-        for p in map(index.passage, range(index.graph.num_passages))
-    ]
+    return [Document(p.id, p.title, p.text, by_id[p.document_id].metadata) for p in passages]
+
+
+def _with_sections(documents: list[Document], passages: list[Passage]) -> list[Document]:
+    """The documents, and a section for each passage of those whose passages have titles of their own."""
+    of: dict[str, list[Section]] = defaultdict(list)
+    for p in sorted(passages, key=lambda p: (p.document_id, p.start, p.end)):
+        of[p.document_id].append(Section(p.title, p.start, p.end))
+    return [replace(d, sections=tuple(of[d.id])) if any(s.title != d.title for s in of[d.id]) else d for d in documents]
 
 
 def _entities(index: GraphIndex, names: list[str], mentioned: list[list[int]]) -> list[GivenEntity]:

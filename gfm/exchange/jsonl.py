@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ from gfm.exchange.tables import GraphTables, write_text
 from gfm.extract.rows import ENTITY_FIELDS, TRIPLE_FIELDS, entity_of, triple_of
 from gfm.index.documents import CORPUS_FILE, read_documents
 from gfm.text.reading import Row, read_rows
-from gfm.types import Document, GfmError, GivenEntity, GivenTriple
+from gfm.types import Document, GfmError, GivenEntity, GivenTriple, Section
 
+SECTIONS = "sections"
 DOCUMENTS, ENTITIES, TRIPLES = (CORPUS_FILE, "passages.jsonl"), "entities.jsonl", "triples.jsonl"
 
 
@@ -44,7 +46,30 @@ def read(path: Path) -> GraphTables:
 def read_passages(candidates: Sequence[Path]) -> list[Document]:
     """The documents of the first of these JSONL files that is there; none where none is."""
     found = next((path for path in candidates if path.is_file()), None)
-    return list(read_documents(found).documents) if found else []
+    return [with_sections(document) for document in read_documents(found).documents] if found else []
+
+
+def with_sections(document: Document) -> Document:
+    """The document with the sections that a field ``sections`` of it lists as [title, start, end].
+
+    Raises:
+        GfmError: The field lists something else.
+    """
+    if SECTIONS not in document.metadata:
+        return document
+    rows = document.metadata[SECTIONS]
+    sections = tuple(Section(*row) for row in rows) if isinstance(rows, list) and all(map(_is_section, rows)) else ()
+    if not sections or not all(0 <= s.start < s.end <= len(document.text) for s in sections):
+        raise GfmError(
+            f"document {document.id!r}: {SECTIONS!r}: expected [title, start, end] of parts of the text, found "
+            f"{str(rows)[:60]!r}; correct the field or delete it"
+        )
+    metadata = {name: value for name, value in document.metadata.items() if name != SECTIONS}
+    return replace(document, metadata=metadata, sections=sections)
+
+
+def _is_section(row: object) -> bool:
+    return isinstance(row, list) and [type(value) for value in row] == [str, int, int]
 
 
 def _rows(path: Path, known: set[str], notes: list[str]) -> Iterable[Row]:
@@ -70,8 +95,14 @@ def _lines(rows: Iterable[dict[str, Any]]) -> str:
 
 def document_fields(document: Document) -> dict[str, Any]:
     """The fields of a document that hold something."""
-    fields = {"_id": document.id, "title": document.title, "text": document.text, "metadata": document.metadata}
+    fields: dict[str, Any] = {"_id": document.id, "title": document.title, "text": document.text}
+    fields |= {SECTIONS: section_rows(document), "metadata": document.metadata}
     return {name: value for name, value in fields.items() if value}
+
+
+def section_rows(document: Document) -> list[list[str | int]]:
+    """The sections of a document as `with_sections` reads them."""
+    return [[section.title, section.start, section.end] for section in document.sections]
 
 
 def entity_fields(entity: GivenEntity) -> dict[str, Any]:

@@ -97,7 +97,11 @@ def test_a_file_of_triples_alone(tmp_path: Path) -> None:
         ({"passages": "id,text\n,x\n", "triples": Z}, r"passages\.csv:2: expected the id of a passage"),
         ({"passages": "id,text\np1,\n", "triples": Z}, r"passages\.csv:2: expected a text"),
         ({"passages": "id,text,metadata\np1,x,[1]\n", "triples": Z}, r"passages\.csv:2: 'metadata': expected a JSON"),
-        ({"passages": "id,text,metadata\np1,x,{\n", "triples": Z}, r"passages\.csv:2: 'metadata': expected a JSON"),
+        ({"passages": "id,text,metadata\np1,x,{\n", "triples": Z}, r"passages\.csv:2: 'metadata': expected JSON"),
+        (
+            {"passages": "id,text,sections\np1,x,[[1]]\n", "triples": Z},
+            r"'p1': 'sections': expected \[title, start, end",
+        ),
         ({"triples": "head,relation,tail\nA,r,\n"}, r"triples\.csv:2: expected the field 'tail'"),
         ({"triples": "head,relation,tail,weight\nA,r,B,x\n"}, r"triples\.csv:2: 'weight': expected a number"),
         ({"triples": Z, "edges": Z}, r"found triples\.csv and edges\.csv"),

@@ -38,6 +38,23 @@ def test_the_same_bytes(name: str, graph: str, tmp_path: Path, request: pytest.F
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
 
 
+@pytest.mark.parametrize("name", formats.NAMES)
+def test_a_text_with_headings(name: str, tmp_path: Path) -> None:
+    """Its passages have titles of their own, and stay the passages that they were."""
+    text = "# Tarn Mill\n\nOrla built it.\n\n## History\n\nIt burned.\n\n## Today\n\nIt stands.\n"
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "mill.md").write_text(text, encoding="utf-8")
+    index = GraphIndex.build(tmp_path / "notes", tmp_path / "a", encoder=ENCODER, extractor="none")
+    export_graph(tmp_path / "a", tmp_path / "one", name)
+    found = import_graph(tmp_path / "one", tmp_path / "b", encoder=ENCODER).index
+    export_graph(tmp_path / "b", tmp_path / "two", name)
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+    assert found is not None
+    if name in OURS:
+        assert [found.passage(i).title for i in range(3)] == [index.passage(i).title for i in range(3)]
+        assert found.passage_ids == index.passage_ids == ["mill.md#0", "mill.md#1", "mill.md#2"]
+
+
 @pytest.mark.parametrize("name", OURS)
 @pytest.mark.parametrize("graph", ["rich_index", "found_index"])
 def test_our_own_forms_keep_everything(name: str, graph: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
