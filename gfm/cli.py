@@ -177,7 +177,8 @@ def _show_built(made: GraphIndex, out: Path) -> None:
     if loops := made.manifest["counts"]["self_loops"]:
         _say(f"self-loops left out (statements of an entity about itself): {loops}")
     _say(f"\nseconds: {', '.join(f'{stage} {s:.1f}' for stage, s in made.build_seconds.items())}")
-    _account(made.account, as_json=False)
+    if made.account.files:  # an imported graph was not read from files of texts
+        _account(made.account, as_json=False)
     _say(f'index: {out.absolute()}\nnext: gfm search {_shell(out)} "your question"')
 
 

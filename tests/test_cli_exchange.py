@@ -53,6 +53,7 @@ def test_in_out_and_merges(gfm: Gfm, graph: Path, tmp_path: Path) -> None:
     assert "entities without a name, shown as unnamed: 1\n" in output
     assert "self-loops left out (statements of an entity about itself): 1\n" in output
     assert "next: gfm search" in output
+    assert "files: " not in output
     status, output, _ = gfm("search", tmp_path / "i", "who is the diver?", "--retriever", "dense", "--json")
     assert status == 0
     assert {hit["name"] for hit in json.loads(output)["entities"]} <= {"Lee Moss (diver)", "Lee Moss (treasurer)"}
