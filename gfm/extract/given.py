@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gfm.extract.extraction import Extraction, Statement
-from gfm.extract.resolve import Resolved, resolve
+from gfm.extract.resolve import Resolved, resolve, table_of
 from gfm.extract.rows import read_triple_rows
 from gfm.text.chunk import embedded_text
 from gfm.text.normalise import name_key, statement_text
@@ -22,20 +24,71 @@ class GivenGraph:
 
     Args:
         resolved: The rows, each name an entity of its own; each triple with a passage or document that states it.
-        settings: Names the input; made of all rows unless given.
 
     Attributes:
         cached: False: what is given belongs to a passage id, so a cache by the hash of the text would mix it up.
         settings: Changes with every row.
-        resolved: As given; its table is what the graph has to know.
+        rows: One JSON list a row: ``entity`` or ``triple``, and its fields; they make the same graph again.
+        resolved: As given, triples by passage; its table is what the graph has to know.
     """
 
+    name = "given"
     cached = False
 
-    def __init__(self, resolved: Resolved, settings: str = ""):
-        self.resolved = resolved
-        self.settings = settings or f"given-2:{_digest(self.resolved)}"
+    def __init__(self, resolved: Resolved):
+        # The order of the rows of one passage counts, that of the passages does not.
+        self.resolved = replace(resolved, triples=sorted(resolved.triples, key=lambda t: t.passage_ids))
+        self.rows: Sequence[str] = [
+            *(_row("entity", entity) for entity in self.resolved.entities),
+            *(_row("triple", triple) for triple in self.resolved.triples),
+        ]
+        digest = hashlib.sha256("\n".join(sorted(self.rows)).encode("utf-8", "surrogatepass"))
+        self.settings = f"given-3:{digest.hexdigest()}"
         self._given = _by_passage(self.resolved)
+
+    @staticmethod
+    def restore(rows: Sequence[str]) -> GivenGraph:
+        """The graph that has these ``rows``."""
+        found: dict[str, list[dict[str, Any]]] = {"entity": [], "triple": []}
+        for kind, fields in map(json.loads, rows):
+            found[kind].append({k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+        return _graph_of([GivenEntity(**e) for e in found["entity"]], [GivenTriple(**t) for t in found["triple"]])
+
+    @property
+    def documents(self) -> set[str]:
+        """Ids of the documents that it names; of ``ID#k`` both itself and ``ID``, as it may be a passage of that."""
+        rows: list[GivenEntity | GivenTriple] = [*self.resolved.entities, *self.resolved.triples]
+        named = {p for row in rows for p in row.passage_ids}
+        return named | {passage.rpartition("#")[0] for passage in named} - {""}
+
+    def of(self, document: str) -> list[GivenTriple]:
+        """The triples of a document, in order."""
+        return [t for t in self.resolved.triples if any(_belongs(p, {document}) for p in t.passage_ids)]
+
+    def without(self, documents: Collection[str]) -> GivenGraph:
+        """The same but for what some documents say; what no passage says any more is gone."""
+        gone = set(documents)
+
+        def left(passages: Sequence[str]) -> tuple[str, ...]:
+            return tuple(p for p in passages if not _belongs(p, gone))
+
+        entities = [replace(e, passage_ids=left(e.passage_ids)) for e in self.resolved.entities]
+        triples = [replace(t, passage_ids=left(t.passage_ids)) for t in self.resolved.triples]
+        return _graph_of(entities, [t for t in triples if t.passage_ids])
+
+    def united(self, other: GivenGraph) -> GivenGraph:
+        """Both; of a document that both know, what ``other`` says.
+
+        Raises:
+            GfmError: One of them has entities with ids or types, which cannot be told apart row by row.
+        """
+        if self.resolved.entities or other.resolved.entities:
+            raise GfmError(
+                "expected given triples of names alone to be added, found entities with ids, types or descriptions; "
+                "build the index again, of all documents and all rows"
+            )
+        mine = self.without(other.documents)
+        return _graph_of([], [*mine.resolved.triples, *other.resolved.triples])
 
     def check(self, document_ids: Collection[str]) -> None:
         """Prove that everything belongs to a document of the corpus.
@@ -166,10 +219,32 @@ def _spread(given: _Passage, numbers: Sequence[int], passages: Sequence[Passage]
             found[i].names[name] = None
 
 
-def _digest(resolved: Resolved) -> str:
-    rows = [repr(replace(entity, place="")) for entity in resolved.entities]
-    rows += [repr(replace(triple, place="")) for triple in resolved.triples]
-    return hashlib.sha256("\n".join(sorted(rows)).encode("utf-8", "surrogatepass")).hexdigest()
+def _row(kind: str, row: GivenEntity | GivenTriple) -> str:
+    fields = {name: value for name, value in asdict(row).items() if name != "place" and value not in ("", (), None)}
+    return json.dumps([kind, {"name": row.name, **fields} if isinstance(row, GivenEntity) else {**_ENDS, **fields}])
+
+
+_ENDS = {"head": "", "relation": "", "tail": ""}
+
+
+def _graph_of(entities: list[GivenEntity], triples: list[GivenTriple]) -> GivenGraph:
+    return GivenGraph(Resolved(entities, triples, table_of(entities), 0, []))
+
+
+def _belongs(passage: str, documents: Collection[str]) -> bool:
+    return passage in documents or passage.rpartition("#")[0] in documents
+
+
+class GivenTable(GivenGraph):
+    """Plain triples.
+
+    Args:
+        triples: (head, relation, tail) by document id.
+    """
+
+    def __init__(self, triples: Mapping[str, Sequence[tuple[str, str, str]]]):
+        rows = [GivenTriple(*t, passage_ids=(document,)) for document, found in triples.items() for t in found]
+        super().__init__(resolve([], rows))
 
 
 class GivenTriples(GivenGraph):
@@ -183,5 +258,4 @@ class GivenTriples(GivenGraph):
     """
 
     def __init__(self, path: Path):
-        triples = read_triple_rows(path)
-        super().__init__(resolve([], triples), f"given-1:{hashlib.sha256(path.read_bytes()).hexdigest()}")
+        super().__init__(resolve([], read_triple_rows(path)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 from gfm.graph.entity_table import EntityTable
 from gfm.text.normalise import name_key, strip_bracket, tokens
@@ -26,12 +27,16 @@ class TitleLinker:
         names: dict[str, list[str]] = defaultdict(list)
         bare: dict[str, set[str]] = defaultdict(set)
         spelt: dict[str, list[str]] = defaultdict(list)
+        self._titles: dict[str, list[str]] = defaultdict(list)
         for title in sorted(set(titles)):
             if key := name_key(title):
                 names[key].append(title)
                 short = strip_bracket(title)
-                bare[name_key(short)].add(key)
-                spelt[name_key(short)].append(short)
+                form = key if short == title else name_key(short)
+                bare[form].add(key)
+                spelt[form].append(short)
+                for shared in {form, key}:
+                    self._titles[shared].append(title)
         self._key_of_name: dict[str, str] = {}
         self._key_of: dict[tuple[str, ...], str] = {}
         self.aliases: set[tuple[str, str]] = set()
@@ -42,7 +47,8 @@ class TitleLinker:
             self._add(form, spelt[form], next(iter(keys)) if alone else form)
             self.aliases.update((form, key) for key in keys if not alone and key != form)
         for key, spellings in names.items():
-            self._add(key, spellings, key)
+            if not set(spellings) <= set(spelt.get(key, ())):  # else they were entered above
+                self._add(key, spellings, key)
             self._key_of_name[key] = self._table.canonical(key)
         self._lengths = _lengths(self._key_of)
 
@@ -69,6 +75,8 @@ class TitleLinker:
         key = self._table.canonical(key)
         self._key_of_name.setdefault(form, key)
         for spelling in (form, *spellings):
+            if spelling is not form and spelling.isascii() and spelling.lower() == form:
+                continue  # the same tokens
             if parts := tuple(t for t, _, _ in tokens(spelling)):
                 self._key_of.setdefault(parts, key)
 
@@ -99,6 +107,20 @@ class TitleLinker:
         """As `resolve`, but punctuation counts: a given ``C++`` is not the title ``C``."""
         key = name_key(name)
         return self._key_of_name.get(key, key)
+
+    def touched(self, titles: Iterable[str]) -> tuple[set[tuple[str, ...]], set[str]]:
+        """Every lookup that may be answered otherwise once ``titles`` have come or gone.
+
+        Args:
+            titles: Those that this linker knows and an earlier one did not, or the other way round.
+
+        Returns:
+            Token sequences (which `find` and `resolve` look up) and keys (`short` and `resolve_exactly`).
+        """
+        titles = set(titles)
+        shared = {name_key(name) for title in titles for name in (title, strip_bracket(title))}
+        these = TitleLinker({*titles, *chain.from_iterable(self._titles.get(key, ()) for key in shared)})
+        return set(these._key_of), set(these._key_of_name)
 
     def find(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Longest matches from left to right as (start, end, entity key); each starts with a capital or a digit.

@@ -28,12 +28,17 @@ class Cache:
     Args:
         path: The file; made where there is none, in a folder that exists.
 
+    Attributes:
+        extracted: Texts that an extractor had to read since the cache was opened.
+        encoded: Texts that an encoder had to.
+
     Raises:
         GfmError: The file is not such a cache or cannot be used; so do all methods.
     """
 
     def __init__(self, path: Path):
         self._path = path
+        self.extracted = self.encoded = 0
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_SECONDS)
         try:
@@ -108,6 +113,7 @@ class Cache:
             lines = (x.to_json().encode("utf-8", "surrogatepass") for x in made)
             rows = list(zip(new_keys[i : i + _BATCH], lines, strict=True))
             self._store("extraction", maker, rows)
+            self.extracted += len(rows)
             known.update(rows)
         try:
             return [Extraction.from_json(known[k].decode("utf-8", "surrogatepass")) for k in keys]
@@ -140,6 +146,7 @@ class Cache:
             check_norms(np.linalg.norm(made, axis=1), new)
             rows = [(k, v.astype("<f4").tobytes()) for k, v in zip(part, made, strict=True)]
             self._store("vector", maker, rows)
+            self.encoded += len(rows)
             known.update(rows)
         out = np.empty((len(texts), dim), dtype=np.float32)
         for row, key in zip(out, keys, strict=True):

@@ -18,9 +18,11 @@ from gfm.extract.extraction import Extractor
 from gfm.graph.knowledge_graph import SUBJECT, KnowledgeGraph
 from gfm.index import store
 from gfm.index.account import Account
-from gfm.index.builder import BuildSettings, build_index
+from gfm.index.builder import build_index
 from gfm.index.documents import read_documents
 from gfm.index.lexical import Lexical
+from gfm.index.living import Change, change_corpora
+from gfm.index.recipe import BuildSettings, check_encoder
 from gfm.index.vectors import Vectors, read_hnsw
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder, Fingerprint, load_encoder
 from gfm.types import Document, Entity, GfmError, Passage, Triple
@@ -42,20 +44,22 @@ class GraphIndex:
         passage_vectors: `Vectors` of passages, P rows.
         lexical: BM25 and name tokens.
         fingerprint: Identity of the encoder that it was built with.
-        build_seconds: Seconds by stage, where `build` made it.
-        account: What became of every file that `build` read.
+        build_seconds: Seconds by stage of making it.
+        account: What became of every file that was read in making it.
+        change: What `add`, `update` or `delete` did, where one of them made it.
     """
 
     def __init__(self, path: Path, encoder: Encoder | None = None):
         self.path = path
         self.build_seconds: dict[str, float] = {}
         self.account = Account(())
+        self.change: Change | None = None
         self._encoder = encoder
         self._columns: dict[tuple[str, str], Any] = {}
         self._reading = Lock()
         store.steady(path, self._load)
         if encoder is not None:
-            self._check(encoder)
+            check_encoder(self.path, self.fingerprint, encoder)
 
     def _load(self) -> None:
         """Open every file, so that none is looked for by name later."""
@@ -170,6 +174,64 @@ class GraphIndex:
         index.build_seconds = seconds
         return index
 
+    def add(
+        self,
+        *corpora: str | Path | Sequence[Document],
+        triples: str | Path | None = None,
+        cache: str | Path | None = None,
+    ) -> GraphIndex:
+        """Add documents to the index in this folder, as it is now, and open what comes of it.
+
+        Args:
+            corpora: As for `build`, or documents. Those that the index has already, unchanged, are passed over.
+            triples: Given triples of them, where the index was built with such.
+            cache: The cache file, where the index was built with one of its own.
+
+        Returns:
+            The new index; its ``change`` tells what was done. This one stays as it is.
+
+        Raises:
+            GfmError: Bad input, or an id stands for another content already; the index stands as it was then.
+        """
+        return self._after(
+            change_corpora(self.path, corpora, only_new=True, triples=triples, cache=cache, encoder=self._encoder)
+        )
+
+    def update(
+        self,
+        *corpora: str | Path | Sequence[Document],
+        triples: str | Path | None = None,
+        cache: str | Path | None = None,
+        delete_missing: bool = False,
+    ) -> GraphIndex:
+        """Add documents, or put them in the place of those of the same ids; see `add`.
+
+        Args:
+            corpora: As for `add`.
+            triples: As for `add`.
+            cache: As for `add`.
+            delete_missing: Delete all documents that the corpora do not have; a file that could not be read stays.
+        """
+        return self._after(
+            change_corpora(
+                self.path,
+                corpora,
+                delete_missing=delete_missing,
+                triples=triples,
+                cache=cache,
+                encoder=self._encoder,
+            )
+        )
+
+    def delete(self, *ids: str, cache: str | Path | None = None) -> GraphIndex:
+        """Delete documents by id, and with them whatever no other document supports; see `add`."""
+        return self._after(change_corpora(self.path, (), ids, cache=cache, encoder=self._encoder))
+
+    def _after(self, change: Change) -> GraphIndex:
+        index = GraphIndex(self.path, self._encoder)
+        index.change, index.build_seconds, index.account = change, change.seconds, change.account
+        return index
+
     def _vectors(self, folder: Path, kind: str, rows: np.ndarray, count: int) -> Vectors:
         if rows.shape != (count, self.fingerprint.dim):
             raise GfmError(
@@ -179,22 +241,12 @@ class GraphIndex:
         approximate = self.manifest["search"][kind] == "hnsw"
         return Vectors(rows, read_hnsw(folder / f"{kind}.hnsw", rows) if approximate else None)
 
-    def _check(self, encoder: Encoder) -> None:
-        a, b = self.fingerprint, encoder.fingerprint
-        if not a.matches(b):
-            raise GfmError(
-                f"{self.path}: the index was built with encoder {a.name!r} ({a.dim} dimensions, weights "
-                f"{a.revision[:8]}…), the query encoder is {b.name!r} ({b.dim} dimensions, weights {b.revision[:8]}…). "
-                "Use the index's encoder, or build the index again: "
-                f"gfm index PATH --out {self.path} --encoder {b.name}"
-            )
-
     @property
     def encoder(self) -> Encoder:
         """The query encoder, whose fingerprint is the index's."""
         if self._encoder is None:
             encoder = load_encoder(self.fingerprint.name)
-            self._check(encoder)
+            check_encoder(self.path, self.fingerprint, encoder)
             self._encoder = encoder
         return self._encoder
 

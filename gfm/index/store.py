@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from safetensors.numpy import save_file
 
 from gfm.types import GfmError
 
@@ -30,6 +29,7 @@ MANIFEST = "manifest.json"
 STAGING = "staging"
 GENERATION = re.compile(r"generation-[0-9a-f]{16}")
 _DTYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1"}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 # What a header that describes no arrays can raise; RecursionError is JSON nested without end.
 _BAD_HEADER = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, OSError)
 
@@ -43,11 +43,23 @@ def file_hash(path: Path) -> str:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays as safetensors, readable by whoever may read the folder's other files."""
-    path.touch()
-    mode = path.stat().st_mode
-    save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, path)
-    path.chmod(mode)  # safetensors writes a private temporary file and renames it
+    """Write arrays as safetensors, without the copy of each that the library makes; a full disk is an OSError.
+
+    Source: the format's own description, https://github.com/huggingface/safetensors#format.
+    """
+    order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # so that every array is aligned
+    rows = {name: np.ascontiguousarray(arrays[name]) for name in order}
+    ends = np.cumsum([array.nbytes for array in rows.values()]).tolist()
+    header = {
+        name: {"dtype": _NAMES[array.dtype.str], "shape": array.shape, "data_offsets": [end - array.nbytes, end]}
+        for (name, array), end in zip(rows.items(), ends, strict=True)
+    }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of 8
+    with path.open("wb") as stream:
+        stream.write(len(text).to_bytes(8, "little") + text)
+        for array in rows.values():
+            stream.write(array.data)
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -188,26 +200,37 @@ def _generation_name(manifest: bytes) -> str:
 
 
 def current(root: Path) -> str:
-    """What CURRENT says; empty where there is no such file."""
+    """What the one line of CURRENT says; the whole file where it is not one line, empty where there is none."""
     try:
-        return (root / CURRENT).read_bytes().decode("utf-8", "replace").strip()
+        text = (root / CURRENT).read_bytes().decode("utf-8", "replace")
     except OSError:
         return ""
+    line = text.removesuffix("\n")
+    return line if text == f"{line}\n" else f"{text} without an end"
 
 
 def steady(root: Path, read: Callable[[], T]) -> T:
-    """What ``read`` gives; it is called once more where it failed because a writer replaced the generation under it.
+    """What ``read`` gives; it is called again where it failed because a writer replaced the generation under it.
 
     Raises:
         GfmError: What ``read`` raised while CURRENT stayed the same; so does OSError.
     """
-    before = current(root)
+    while True:
+        before = _stamp(root)
+        try:
+            return read()
+        except (GfmError, OSError):
+            if _stamp(root) == before:
+                raise
+
+
+def _stamp(root: Path) -> tuple[int, int] | None:
+    """What every commit changes, also one that puts an earlier generation in force again."""
     try:
-        return read()
-    except (GfmError, OSError):
-        if current(root) == before:
-            raise
-        return read()
+        found = (root / CURRENT).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def open_generation(root: Path) -> tuple[Path, dict[str, Any]]:

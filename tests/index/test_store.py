@@ -139,7 +139,7 @@ def test_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_current_names_something_else(root: Path, name: str) -> None:
     """F05: also where the folder that it names would pass."""
     shutil.copytree(store.open_generation(root)[0], root.parent / "x")
-    (root / "CURRENT").write_text(name, encoding="utf-8")
+    (root / "CURRENT").write_text(f"{name}\n", encoding="utf-8")
     with pytest.raises(GfmError, match=r"CURRENT: it names .* no generation of this index"):
         store.open_generation(root)
 
@@ -155,7 +155,7 @@ def sealed(root: Path, manifest: bytes) -> None:
     folder = root / f"generation-{hashlib.sha256(manifest).hexdigest()[:16]}"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_bytes(manifest)
-    (root / "CURRENT").write_text(folder.name, encoding="utf-8")
+    (root / "CURRENT").write_text(f"{folder.name}\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize(
