@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from gfm.graph.entity_table import EntityTable
-from gfm.text.normalise import name_key, strip_bracket, tokens
+from gfm.text.normalise import name_key, strip_bracket, tokens, words
 
 
 class TitleLinker:
@@ -51,6 +51,7 @@ class TitleLinker:
                 self._add(key, spellings, key)
             self._key_of_name[key] = self._table.canonical(key)
         self._lengths = _lengths(self._key_of)
+        self._resolved: dict[str, str] = {}
 
     def _add_table(self) -> None:
         """Enter what was given: aliases and the names that they stand for, and whatever has an id, as itself."""
@@ -77,7 +78,7 @@ class TitleLinker:
         for spelling in (form, *spellings):
             if spelling is not form and spelling.isascii() and spelling.lower() == form:
                 continue  # the same tokens
-            if parts := tuple(t for t, _, _ in tokens(spelling)):
+            if parts := tuple(words(spelling)):
                 self._key_of.setdefault(parts, key)
 
     def short(self, title: str) -> str:
@@ -101,7 +102,9 @@ class TitleLinker:
 
     def resolve(self, name: str) -> str:
         """The entity key of a name found in text: that of the one title it stands for, else its own key."""
-        return self._key_of.get(tuple([t for t, _, _ in tokens(name)])) or name_key(name)
+        if name not in self._resolved:
+            self._resolved[name] = self._key_of.get(tuple(words(name))) or name_key(name)
+        return self._resolved[name]
 
     def resolve_exactly(self, name: str) -> str:
         """As `resolve`, but punctuation counts: a given ``C++`` is not the title ``C``."""
@@ -128,18 +131,15 @@ class TitleLinker:
         Letters of scripts without capitals count as capitals.
         """
         found = tokens(text)
-        words = tuple(token for token, _, _ in found)
-        i = 0
-        while i < len(words):
-            start = found[i][1]
-            step = 1
-            if words[i] in self._lengths and not text[start].islower():
-                for n in self._lengths[words[i]]:
-                    if i + n <= len(words) and (key := self._key_of.get(words[i : i + n])):
-                        yield start, found[i + n - 1][2], key
-                        step = n
+        end = 0
+        for i, (word, start, _) in enumerate(found):
+            if i >= end and word in self._lengths and not text[start].islower():
+                for n in self._lengths[word]:
+                    form = tuple([token for token, _, _ in found[i : i + n]])
+                    if len(form) == n and (key := self._key_of.get(form)):
+                        end = i + n
+                        yield start, found[end - 1][2], key
                         break
-            i += step
 
 
 def _lengths(forms: Iterable[tuple[str, ...]]) -> dict[str, list[int]]:

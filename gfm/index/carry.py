@@ -11,7 +11,7 @@ import numpy as np
 
 from gfm.graph.linker import TitleLinker
 from gfm.index.content import Content
-from gfm.text.normalise import name_key, tokens
+from gfm.text.normalise import name_key, words
 from gfm.types import Passage
 
 _TOKEN = re.compile("[A-Za-z0-9]+")
@@ -71,20 +71,20 @@ def _may_begin(name: str, first: Collection[str]) -> bool:
 
 
 def _sequence(text: str) -> tuple[str, ...]:
-    return tuple([token for token, _, _ in tokens(text)])
+    return tuple(words(text))
 
 
 def _holding(old: Content, form: tuple[str, ...]) -> list[int]:
     """Passages that hold every token of the form."""
-    words = old.words
-    at = [bisect_left(words.vocabulary, token) for token in form]
-    if any(words.vocabulary[i : i + 1] != [token] for i, token in zip(at, form, strict=True)):
+    known = old.words
+    at = [bisect_left(known.vocabulary, token) for token in form]
+    if any(known.vocabulary[i : i + 1] != [token] for i, token in zip(at, form, strict=True)):
         return []
-    rows = sorted((words.passage[words.ptr[i] : words.ptr[i + 1]] for i in at), key=len)
+    rows = sorted((known.passage[known.ptr[i] : known.ptr[i + 1]] for i in at), key=len)
     holding: list[int] = reduce(lambda a, b: a[np.isin(a, b, assume_unique=True)], rows).tolist()
     return holding
 
 
 def _stands_in(form: tuple[str, ...], text: str) -> bool:
-    words = _sequence(text)
-    return any(words[i : i + len(form)] == form for i in range(len(words) - len(form) + 1))
+    found = _sequence(text)
+    return any(found[i : i + len(form)] == form for i in range(len(found) - len(form) + 1))

@@ -48,8 +48,9 @@ class Content:
 
 
 def metadata_json(document: Document) -> str:
-    """The free fields of a document, in the form in which an index keeps them."""
-    return json.dumps(document.metadata, ensure_ascii=False, sort_keys=True, default=str)
+    """The free fields of a document, in the form in which an index keeps them; the same once they were read back."""
+    plain = json.loads(json.dumps(document.metadata, default=str)) if document.metadata else {}
+    return json.dumps(plain, ensure_ascii=False, sort_keys=True)
 
 
 def write_content(folder: Path, content: Content, details: Mapping[str, Sequence[str]]) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gfm.graph.knowledge_graph import expand, pointers
 from gfm.graph.occurrences import Numbers
-from gfm.text.normalise import tokens
+from gfm.text.normalise import words
 
 _EPSILON = 1e-6
 
@@ -41,7 +41,7 @@ class Lexical:
 
     def token_ids(self, text: str) -> np.ndarray:
         """Distinct known token ids of a text, sorted, int64."""
-        known = {self.vocabulary[t] for t, _, _ in tokens(text) if t in self.vocabulary}
+        known = {self.vocabulary[t] for t in words(text) if t in self.vocabulary}
         return np.array(sorted(known), dtype=np.int64)
 
     def bm25(self, token_ids: np.ndarray) -> np.ndarray:
@@ -106,9 +106,7 @@ def merge_words(
     """
     known = Numbers(old.vocabulary)
     rows = [
-        (known[token], number, count)
-        for number, text in texts.items()
-        for token, count in Counter(token for token, _, _ in tokens(text)).items()
+        (known[token], number, count) for number, text in texts.items() for token, count in Counter(words(text)).items()
     ]
     new_token, new_passage, new_count = np.array(rows, dtype=np.int64).reshape(-1, 3).T
     old_passage = moved[old.passage]
@@ -141,7 +139,7 @@ def _name_tokens(
     row = {name: i for i, name in enumerate(old_names)}
     at = np.array([row.get(name, -1) for name in names], dtype=np.int64)
     positions, owner = expand(old.name_ptr, at[at >= 0])
-    new = [(i, known[token]) for i in np.flatnonzero(at < 0).tolist() for token in {t for t, _, _ in tokens(names[i])}]
+    new = [(i, known[token]) for i in np.flatnonzero(at < 0).tolist() for token in set(words(names[i]))]
     new_owner, new_token = np.array(new, dtype=np.int64).reshape(-1, 2).T
     owner = np.concatenate([np.flatnonzero(at >= 0)[owner], new_owner])
     token = np.concatenate([old.name_token[positions], new_token])

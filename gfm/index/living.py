@@ -124,8 +124,7 @@ def change_documents(
         cache_path: The cache that the index was built with, where that is not its own.
 
     Raises:
-        GfmError: Bad input, or encoder, extractors or triples other than those that the index was built with. The index
-            stands as it was then.
+        GfmError: Bad input, or encoder, extractors or triples other than those of the index, which stands as it was.
     """
     clock = Laps()
     if not (path / store.CURRENT).is_file():

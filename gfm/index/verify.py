@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gfm.graph.knowledge_graph import MIRROR, SYNONYM, KnowledgeGraph, hubs
+from gfm.graph.knowledge_graph import MIRROR, SYNONYM, KnowledgeGraph, hubs, pointers
 from gfm.index import store
 from gfm.index.builder import CACHE, Laps, open_cache, replace, split_all
 from gfm.index.content import KINDS, Content, read_content
@@ -85,7 +85,11 @@ def _documents(content: Content) -> Iterator[str]:
         document = known.get(passage.document_id)
         if document is None:
             yield f"passage {passage.id!r}: its document {passage.document_id!r} does not exist"
-        elif (document.title, document.text[passage.start : passage.end]) != (passage.title, passage.text):
+        elif (
+            document.title != passage.title
+            or document.text[passage.start : passage.end] != passage.text
+            or passage.end - passage.start != len(passage.text)
+        ):
             yield f"passage {passage.id!r}: its title and text are not those of its document"
     bare = known.keys() - {p.document_id for p in content.passages}
     yield from (f"document {identifier!r}: it has no passage" for identifier in sorted(bare))
@@ -94,18 +98,23 @@ def _documents(content: Content) -> Iterator[str]:
 def _graph(graph: KnowledgeGraph) -> Iterator[str]:
     """Every number of the graph leads somewhere, and every edge stands there in both directions."""
     n, f, p, t, e = graph.num_entities, graph.num_facts, graph.num_passages, graph.num_triples, graph.num_edges
-    yield from _within("triple_head", graph.triple_head, 0, n)
-    yield from _within("triple_tail", graph.triple_tail, 0, n)
-    yield from _within("triple_fact", graph.triple_fact, 0, f)
-    yield from _within("fact_passage", graph.fact_passage, 0, p)
-    yield from _within("edge_index", graph.edge_index, 0, n + p)
-    yield from _within("edge_kind", graph.edge_kind, 0, len(MIRROR))
-    yield from _within("edge_triple", graph.edge_triple, -1, t)
-    yield from _pointers("node_ptr", graph.node_ptr, e)
-    yield from _pointers("fact_triple_ptr", graph.fact_triple_ptr, t)
-    yield from _pointers("fact_passage_ptr", graph.fact_passage_ptr, len(graph.fact_passage))
+    loose = [
+        *_within("triple_head", graph.triple_head, 0, n),
+        *_within("triple_tail", graph.triple_tail, 0, n),
+        *_within("triple_fact", graph.triple_fact, 0, f),
+        *_within("fact_passage", graph.fact_passage, 0, p),
+        *_within("edge_index", graph.edge_index, 0, n + p),
+        *_within("edge_kind", graph.edge_kind, 0, len(MIRROR)),
+        *_within("edge_triple", graph.edge_triple, -1, t),
+        *_pointers("node_ptr", graph.node_ptr, e),
+        *_pointers("fact_triple_ptr", graph.fact_triple_ptr, t),
+        *_pointers("fact_passage_ptr", graph.fact_passage_ptr, len(graph.fact_passage)),
+    ]
+    yield from loose
+    if loose:
+        return
     source, target = graph.edge_index
-    if not np.array_equal(source, np.repeat(np.arange(n + p), np.diff(graph.node_ptr))):
+    if not np.array_equal(pointers(source, n + p), graph.node_ptr):
         yield "edge_index: expected the edges of each node where node_ptr says, found others there"
     order = np.lexsort((graph.edge_triple, MIRROR[graph.edge_kind], source, target))
     there = np.stack([source, target, graph.edge_kind, graph.edge_triple])

@@ -39,7 +39,7 @@ SETTINGS = BuildSettings(chunk_tokens=40, synonym_cosine=0.6, synonym_neighbours
 
 NAMES = [
     *("Tarn Mill", "TARN MILL", "Mercury (planet)", "Mercury (god)", "Mercury", "C", "C++", "李明", "Orla Venn"),
-    *("Orla Venn (cook)", "Port Isk", "Mill", "Mill 7", "Mill 8"),
+    *("Orla Venn (cook)", "Port Isk", "Mill", "Mill 7", "Mill 8", "<i>Mill</i>"),
 ]
 IDS = st.sampled_from(list("abcdef"))
 WORDS = st.sampled_from([*NAMES, "met", "saw", "the mill at", "and", "He sat.", "It burned.", "Then"])
