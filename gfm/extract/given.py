@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -54,30 +54,36 @@ class GivenGraph:
             found[kind].append({k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
         return _graph_of([GivenEntity(**e) for e in found["entity"]], [GivenTriple(**t) for t in found["triple"]])
 
-    @property
-    def documents(self) -> set[str]:
-        """Ids of the documents that it names; of ``ID#k`` both itself and ``ID``, as it may be a passage of that."""
+    def documents(self, known: Collection[str]) -> set[str]:
+        """Which of the ``known`` documents it speaks of."""
         rows: list[GivenEntity | GivenTriple] = [*self.resolved.entities, *self.resolved.triples]
-        named = {p for row in rows for p in row.passage_ids}
-        return named | {passage.rpartition("#")[0] for passage in named} - {""}
+        return {document_of(p, known) for row in rows for p in row.passage_ids} & set(known)
 
-    def of(self, document: str) -> list[GivenTriple]:
-        """The triples of a document, in order."""
-        return [t for t in self.resolved.triples if any(_belongs(p, {document}) for p in t.passage_ids)]
+    def of(self, document: str, known: Collection[str]) -> list[GivenTriple]:
+        """The triples of one of the ``known`` documents, in order."""
+        return [t for t in self.resolved.triples if document in {document_of(p, known) for p in t.passage_ids}]
 
-    def without(self, documents: Collection[str]) -> GivenGraph:
-        """The same but for what some documents say; what no passage says any more is gone."""
-        gone = set(documents)
+    def without(self, documents: Collection[str], known: Collection[str]) -> GivenGraph:
+        """The same but for what some of the ``known`` documents say.
+
+        Triples that no passage states any more are gone, and entities that only such passages and triples named.
+        """
 
         def left(passages: Sequence[str]) -> tuple[str, ...]:
-            return tuple(p for p in passages if not _belongs(p, gone))
+            return tuple(p for p in passages if document_of(p, known) not in documents)
 
-        entities = [replace(e, passage_ids=left(e.passage_ids)) for e in self.resolved.entities]
         triples = [replace(t, passage_ids=left(t.passage_ids)) for t in self.resolved.triples]
-        return _graph_of(entities, [t for t in triples if t.passage_ids])
+        triples = [t for t in triples if t.passage_ids]
+        stated = {name_key(name) for t in triples for name in (t.head, t.tail)}
+        entities = [
+            replace(e, passage_ids=left(e.passage_ids))
+            for e in self.resolved.entities
+            if not e.passage_ids or left(e.passage_ids) or name_key(e.name) in stated
+        ]
+        return _graph_of(entities, triples)
 
-    def united(self, other: GivenGraph) -> GivenGraph:
-        """Both; of a document that both know, what ``other`` says.
+    def united(self, other: GivenGraph, known: Collection[str]) -> GivenGraph:
+        """Both; of a ``known`` document that both speak of, what ``other`` says.
 
         Raises:
             GfmError: One of them has entities with ids or types, which cannot be told apart row by row.
@@ -87,7 +93,7 @@ class GivenGraph:
                 "expected given triples of names alone to be added, found entities with ids, types or descriptions; "
                 "build the index again, of all documents and all rows"
             )
-        mine = self.without(other.documents)
+        mine = self.without(other.documents(known), known)
         return _graph_of([], [*mine.resolved.triples, *other.resolved.triples])
 
     def check(self, document_ids: Collection[str]) -> None:
@@ -104,7 +110,7 @@ class GivenGraph:
         rows: list[GivenEntity | GivenTriple] = [*self.resolved.entities, *self.resolved.triples]
         for row in rows:
             for passage in row.passage_ids:
-                if passage not in known and passage.rpartition("#")[0] not in known:
+                if document_of(passage, known) not in known:
                     unknown.setdefault(passage, row.place)
         if unknown:
             passage, place = next(iter(unknown.items()))
@@ -130,8 +136,7 @@ class GivenGraph:
                 found[number[identifier]].add(given)
             else:
                 # A passage that this splitting does not make: its document stands for it.
-                document = identifier if identifier in chunks else identifier.rpartition("#")[0]
-                numbers = sorted(chunks.get(document, ()), key=lambda i: (passages[i].start, i))
+                numbers = sorted(chunks.get(document_of(identifier, chunks), ()), key=lambda i: (passages[i].start, i))
                 _spread(given, numbers, passages, found)
         return [p.extraction() for p in found]
 
@@ -231,20 +236,9 @@ def _graph_of(entities: list[GivenEntity], triples: list[GivenTriple]) -> GivenG
     return GivenGraph(Resolved(entities, triples, table_of(entities), 0, []))
 
 
-def _belongs(passage: str, documents: Collection[str]) -> bool:
-    return passage in documents or passage.rpartition("#")[0] in documents
-
-
-class GivenTable(GivenGraph):
-    """Plain triples.
-
-    Args:
-        triples: (head, relation, tail) by document id.
-    """
-
-    def __init__(self, triples: Mapping[str, Sequence[tuple[str, str, str]]]):
-        rows = [GivenTriple(*t, passage_ids=(document,)) for document, found in triples.items() for t in found]
-        super().__init__(resolve([], rows))
+def document_of(passage: str, known: Collection[str]) -> str:
+    """The document that a given id speaks of: itself where there is one of that id, else what stands before ``#``."""
+    return passage if passage in known else passage.rpartition("#")[0]
 
 
 class GivenTriples(GivenGraph):

@@ -14,7 +14,8 @@ import regex as re  # knows scripts and combining marks
 from gfm.extract.extraction import Extraction, Statement
 from gfm.graph.entity_table import EntityTable
 from gfm.graph.linker import TitleLinker
-from gfm.graph.occurrences import NOTHING, GraphParts, Reading, Remarks, merge, number
+from gfm.graph.occurrences import NOTHING, Reading, merge
+from gfm.graph.parts import GraphParts, number
 from gfm.text.normalise import clean, name_key, plain_name, statement_text, strip_bracket
 from gfm.types import Passage
 
@@ -56,14 +57,9 @@ def assemble(
         extractions: One a passage.
         table: What is known of entities beside the texts.
     """
-    table = table or EntityTable()
     linker = TitleLinker((p.title for p in passages), table)
-    remarks = Remarks()
-    readings = remarks.collect(
-        (i, read(linker, p, x)) for i, (p, x) in enumerate(zip(passages, extractions, strict=True))
-    )
-    said = merge(NOTHING, np.zeros(0, np.int64), readings, len(passages))
-    return number(said, linker.aliases, table, remarks)
+    readings = ((i, read(linker, p, x)) for i, (p, x) in enumerate(zip(passages, extractions, strict=True)))
+    return number(merge(NOTHING, np.zeros(0, np.int64), readings, len(passages)), linker)
 
 
 class _Names:

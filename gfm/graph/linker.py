@@ -20,10 +20,14 @@ class TitleLinker:
     Args:
         titles: The titles of all passages; blank ones are passed over.
         table: What was given of the entities.
+
+    Attributes:
+        table: The same.
+        aliases: (form, key) pairs that are one name with more or less said; their entities are synonyms.
     """
 
     def __init__(self, titles: Iterable[str], table: EntityTable | None = None):
-        self._table = table or EntityTable()
+        self.table = table or EntityTable()
         names: dict[str, list[str]] = defaultdict(list)
         bare: dict[str, set[str]] = defaultdict(set)
         spelt: dict[str, list[str]] = defaultdict(list)
@@ -49,31 +53,31 @@ class TitleLinker:
         for key, spellings in names.items():
             if not set(spellings) <= set(spelt.get(key, ())):  # else they were entered above
                 self._add(key, spellings, key)
-            self._key_of_name[key] = self._table.canonical(key)
+            self._key_of_name[key] = self.table.canonical(key)
         self._lengths = _lengths(self._key_of)
         self._resolved: dict[str, str] = {}
 
     def _add_table(self) -> None:
         """Enter what was given: aliases and the names that they stand for, and whatever has an id, as itself."""
-        for form, alias in self._table.aliases.items():
+        for form, alias in self.table.aliases.items():
             self._add(form, [alias.form], form)
             for name in alias.names:
                 self._add(name_key(name), [name], name_key(name))
-        for key, entity in self._table.entities.items():
+        for key, entity in self.table.entities.items():
             if entity.id:
-                self._key_of_name.setdefault(key, self._table.canonical(key))
-        for form, keys in self._table.shared().items():
+                self._key_of_name.setdefault(key, self.table.canonical(key))
+        for form, keys in self.table.shared().items():
             self.aliases.update((form, key) for key in keys if key != form)
             for key in keys:
                 self._shared_by[key].append(form)
 
     def _apart(self, form: str, key: str) -> bool:
         """Whether the table has both a bare form and the title that it would stand for."""
-        return form != key and form in self._table.entities and key in self._table.entities
+        return form != key and form in self.table.entities and key in self.table.entities
 
     def _add(self, form: str, spellings: Sequence[str], key: str) -> None:
         """Enter a form by its key and as texts spell it: in some scripts folding moves the borders of tokens."""
-        key = self._table.canonical(key)
+        key = self.table.canonical(key)
         self._key_of_name.setdefault(form, key)
         for spelling in (form, *spellings):
             if spelling is not form and spelling.isascii() and spelling.lower() == form:
@@ -88,7 +92,7 @@ class TitleLinker:
 
     def subject(self, title: str) -> str:
         """The key of the entity that a passage with this title is about; empty without a title."""
-        return self._table.canonical(name_key(title))
+        return self.table.canonical(name_key(title))
 
     def senses(self, keys: Iterable[str]) -> dict[str, str]:
         """What shared forms mean where the entities ``keys`` are at hand: for each form the only one that it may be."""

@@ -20,7 +20,8 @@ from gfm.graph.assemble import read
 from gfm.graph.entity_table import EntityTable
 from gfm.graph.knowledge_graph import build_graph, hubs
 from gfm.graph.linker import TitleLinker
-from gfm.graph.occurrences import GraphParts, Remarks, merge, number
+from gfm.graph.occurrences import merge
+from gfm.graph.parts import GraphParts, number
 from gfm.index import store, vectors
 from gfm.index.cache import Cache
 from gfm.index.carry import carry
@@ -200,10 +201,9 @@ def _make(
     moved[np.isin(moved, fresh)] = -1
     extractions = _extractions([passages[i] for i in fresh], recipe, cache)
     clock.lap("extract")
-    remarks = Remarks()
-    readings = remarks.collect((i, read(linker, passages[i], x)) for i, x in zip(fresh, extractions, strict=True))
+    readings = ((i, read(linker, passages[i], x)) for i, x in zip(fresh, extractions, strict=True))
     said = merge(old.said, moved, readings, len(passages))
-    parts = number(said, linker.aliases, recipe.table, remarks)
+    parts = number(said, linker)
     names = [name for _, name in parts.entities]
     clock.lap("assemble")
     texts = [embedded_text(p.title, p.text) for p in passages]
@@ -303,7 +303,7 @@ def _write(folder: Path, made: _Made) -> dict[str, int]:
         synonyms=made.links,
         synonym_weight=made.link_weight,
     )
-    write_content(folder, content, _given_columns(parts, made.table))
+    write_content(folder, content, _given_columns(parts))
     store.write_table(folder / "forms.parquet", _form_columns(parts))
     store.write_table(folder / "aliases.parquet", _alias_columns(made.table))
     store.write_arrays(folder / "lexical.safetensors", lexical_arrays(content.words, len(content.passages)))
@@ -326,10 +326,9 @@ def _write(folder: Path, made: _Made) -> dict[str, int]:
     }
 
 
-def _given_columns(parts: GraphParts, table: EntityTable) -> dict[str, list[str]]:
+def _given_columns(parts: GraphParts) -> dict[str, list[str]]:
     """What was given of every entity."""
-    given = [table.entities.get(key) for key, _ in parts.entities]
-    return {name: [getattr(g, name) if g else "" for g in given] for name in ("id", "type", "description")}
+    return {name: [getattr(g, name) if g else "" for g in parts.given] for name in ("id", "type", "description")}
 
 
 def _form_columns(parts: GraphParts) -> dict[str, list[Any]]:

@@ -38,8 +38,8 @@ def carry(
     same = np.array([place.get(passage, -1) for passage in old.passages], dtype=np.int64)
     said = same.copy()
     if old.given or given:
-        # Ids, types and aliases reach across documents, and columns hold neither descriptions nor self-loops: where
-        # anything is given, all is read again. Extractions and vectors still come from the cache and the old index.
+        # Ids, types and aliases reach across documents: where anything is given, all is read again. Extractions and
+        # vectors still come from the cache and the old index.
         said[:] = -1
         return same, said
     titles = {p.title for p in old.passages} ^ {p.title for p in passages}

@@ -19,7 +19,7 @@ from gfm.types import Document, GfmError, Passage, Section
 KINDS = ("entity", "fact", "passage")
 _DOCUMENT = ("id", "title", "text", "metadata", "sections")
 _WORDS = ("bm25_indptr", "bm25_indices", "bm25_count", "name_ptr", "name_token")
-_COLUMNS = ("subject", "mention", "fact", "triple", "weight")
+_COLUMNS = ("subject", "mention", "fact", "triple", "weight", "description", "self_loop")
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ def write_content(folder: Path, content: Content, details: Mapping[str, Sequence
     store.write_table(folder / "vocabulary.parquet", {"token": words.vocabulary})
     store.write_table(folder / "spellings.parquet", {"text": said.forms})
     store.write_table(folder / "relations.parquet", {"text": said.relations})
+    store.write_table(folder / "remarks.parquet", {"text": said.remarks})
     store.write_table(folder / "given.parquet", {"row": list(content.given)})
     store.write_arrays(
         folder / "occurrences.safetensors",
@@ -122,11 +123,8 @@ def read_content(folder: Path) -> Content:
         forms=_texts(folder, "spellings", "text"),
         facts=_texts(folder, "facts", "text"),
         relations=_texts(folder, "relations", "text"),
-        subject=arrays["subject"],
-        mention=arrays["mention"],
-        fact=arrays["fact"],
-        triple=arrays["triple"],
-        weight=arrays["weight"],
+        remarks=_texts(folder, "remarks", "text"),
+        **{name: arrays[name] for name in _COLUMNS},
     )
     return Content(
         documents,

@@ -153,12 +153,12 @@ def lexical_arrays(words: Words, num_passages: int, k1: float = 1.5, b: float = 
     Source: the Lucene variant of Kamphuis et al., "Which BM25 Do You Mean?", ECIR 2020, which `bm25s` reads.
     """
     df = np.diff(words.ptr)
-    idf = np.log1p((num_passages - df + 0.5) / (df + 0.5))
+    idf = np.log1p((num_passages - df + 0.5) / (df + 0.5)).astype(np.float32)
     length = np.bincount(words.passage, weights=words.count, minlength=num_passages)
-    relative = length[words.passage] / (length.mean() or 1.0)
-    score = np.repeat(idf, df) * words.count / (words.count + k1 * (1 - b + b * relative))
+    relative = b * length[words.passage] / (length.mean() or 1.0)
+    score = np.repeat(idf, df) * (words.count / (k1 * ((1 - b) + relative) + words.count))  # float64 until it is stored
     return {
-        "idf": idf.astype(np.float32),
+        "idf": idf,
         "name_ptr": words.name_ptr,
         "name_token": words.name_token,
         "bm25_data": score.astype(np.float32),

@@ -237,11 +237,12 @@ class _Plan:
             )
         known = recipe.extractors[at]
         assert isinstance(known, GivenGraph)
-        made = known.without({*self.deleted, *self._retold})
+        ids = {*self._old, *self.documents}
+        made = known.without({*self.deleted, *self._retold}, ids)
         if triples is not None:
             triples.check(self.documents)
-            others = {i for i in triples.documents & set(self._old) if triples.of(i) != known.of(i)}
-            made = made.united(triples)
+            others = {i for i in triples.documents(ids) & set(self._old) if triples.of(i, ids) != known.of(i, ids)}
+            made = made.united(triples, ids)
             self.updated = sorted({*self.updated, *others})
             self.unchanged = [i for i in self.unchanged if i not in others]
         extractors = [made if i == at else e for i, e in enumerate(recipe.extractors)]

@@ -28,7 +28,8 @@ CURRENT = "CURRENT"
 MANIFEST = "manifest.json"
 STAGING = "staging"
 GENERATION = re.compile(r"generation-[0-9a-f]{16}")
-_DTYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1"}
+# In the order in which arrays stand in a file: wide ones first, so that each is aligned.
+_DTYPES = {"I64": "<i8", "F32": "<f4", "I32": "<i4", "F16": "<f2", "I8": "|i1"}
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 # What a header that describes no arrays can raise; RecursionError is JSON nested without end.
 _BAD_HEADER = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, OSError)
@@ -43,11 +44,14 @@ def file_hash(path: Path) -> str:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays as safetensors, without the copy of each that the library makes; a full disk is an OSError.
+    """Write arrays as safetensors, byte for byte as the library does, without its copy of each.
+
+    A full disk is an OSError, where the library raises one of its own.
 
     Source: the format's own description, https://github.com/huggingface/safetensors#format.
     """
-    order = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))  # so that every array is aligned
+    dtypes = list(_NAMES)
+    order = sorted(arrays, key=lambda name: (dtypes.index(arrays[name].dtype.str), name))
     rows = {name: np.ascontiguousarray(arrays[name]) for name in order}
     ends = np.cumsum([array.nbytes for array in rows.values()]).tolist()
     header = {

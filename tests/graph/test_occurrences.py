@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gfm.graph.occurrences import NOTHING, Numbers, Occurrences, Reading, merge, number
+from gfm.graph.occurrences import NOTHING, Numbers, Occurrences, Reading, merge
 
 NONE = np.zeros(0, dtype=np.int64)
 
@@ -31,7 +31,15 @@ def collected(readings: list[Reading]) -> Occurrences:
 
 def rows(said: Occurrences) -> list[object]:
     found = (getattr(said, f.name) for f in fields(said))
-    return [x.tolist() if isinstance(x, np.ndarray) else x for x in found]
+    return [np.nan_to_num(x, nan=-1).tolist() if isinstance(x, np.ndarray) else x for x in found]
+
+
+def noted(text: str, key: str, words: str) -> Reading:
+    """A reading with a description, and a statement of an entity about itself."""
+    made = reading((text, [(key, "z", "r")]))
+    made.descriptions.add((text, key, "z", words))
+    made.self_loops.add((key, words))
+    return made
 
 
 ONE = reading(("A met b.", [("a", "b", "met")]), ("A sat.", []), subject="a")
@@ -48,26 +56,17 @@ def test_columns_by_hand() -> None:
     assert said.mention.tolist() == [[0, 0, 0, 2], [0, 1, 1, 1], [1, 0, 0, 2], [1, 1, 1, 3], [1, 2, 2, 1]]
     assert said.fact.tolist() == [[0, 0], [0, 1], [1, 2], [1, 0]]
     assert said.triple.tolist() == [[0, 0, 1, 1], [2, 1, 2, 2], [3, 0, 1, 0], [3, 0, 1, 1]]
+    assert (said.remarks, len(said.description), len(said.self_loop)) == ([], 0, 0)
     assert {x.dtype for x in (said.subject, said.mention, said.fact, said.triple)} == {np.dtype(np.int32)}
 
 
-def test_parts_by_hand() -> None:
-    parts = number(collected([ONE, TWO]), {("c", "a"), ("z", "a")})
-    assert parts.entities == [("a", "A"), ("b", "B"), ("c", "C")]
-    assert parts.fact_passages == [(0, 1), (0,), (1,)]
-    assert parts.triples == [(0, 1, 0, "met; greeted", 1.0), (1, 2, 2, "saw", 1.0)]
-    assert parts.mentions.tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2]]
-    assert parts.subjects.tolist() == [0, -1]
-    assert parts.aliases == [(2, 0)]
-
-
-def test_the_strongest_of_several_weights() -> None:
-    weak, strong = (reading(("A met b.", [])) for _ in range(2))
-    for made, weight in ((weak, 0.5), (strong, 2.0)):
-        for key in "ab":
-            made.mention(key, key)
-        made.triple("A met b.", "a", "b", "met", weight)
-    assert number(collected([weak, strong]), set()).weight.tolist() == [2.0]
+def test_remarks_by_hand() -> None:
+    said = collected([noted("One.", "b", "y"), ONE, noted("Two.", "a", "x")])
+    assert said.remarks == ["x", "y"]
+    assert said.description.tolist() == [[0, 1, 2, 1], [3, 0, 2, 0]]
+    assert said.self_loop.tolist() == [[0, 1, 1], [2, 0, 0]]
+    left = merge(said, np.array([-1, 1, 0]), [], 2)
+    assert (left.remarks, left.description.tolist(), left.self_loop.tolist()) == (["x"], [[0, 0, 2, 0]], [[0, 0, 0]])
 
 
 def test_what_goes_leaves_nothing_behind() -> None:
@@ -78,7 +77,7 @@ def test_what_goes_leaves_nothing_behind() -> None:
 
 
 KEYS = st.sampled_from("abcd")
-READINGS = st.builds(
+PLAIN = st.builds(
     lambda subject, facts: reading(*facts.items(), subject=subject),
     st.sampled_from(["", "a", "d"]),
     st.dictionaries(
@@ -87,6 +86,7 @@ READINGS = st.builds(
         max_size=3,
     ),
 )
+READINGS = PLAIN | st.builds(noted, st.sampled_from(["One.", "Two."]), KEYS, st.sampled_from("xy"))
 
 
 @given(st.lists(READINGS, max_size=5), st.lists(READINGS, max_size=3), st.randoms(use_true_random=False))

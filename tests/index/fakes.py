@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from gfm.extract.extraction import Extraction, Mention, Predicate
-from gfm.extract.given import GivenTriples
-from gfm.types import Document, Passage
+from gfm.extract.given import GivenGraph, GivenTriples
+from gfm.extract.resolve import resolve
+from gfm.types import Document, GivenTriple, Passage
 
 _SENTENCE = re.compile(r"[^.]+\.?")
 _NAME = re.compile(r"[A-Z李][\w+]*(?: [A-Z(][\w+)]*)*")
@@ -52,6 +53,12 @@ def triples_of(folder: Path, table: dict[str, list[Triple]]) -> GivenTriples:
     path = folder / "triples.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return GivenTriples(path)
+
+
+def given_table(table: Mapping[str, Sequence[Triple]]) -> GivenGraph:
+    """Given triples by document id, without a file."""
+    rows = [GivenTriple(*triple, passage_ids=(i,)) for i, triples in table.items() for triple in triples]
+    return GivenGraph(resolve([], rows))
 
 
 def document(identifier: str, text: str, title: str = "", **metadata: object) -> Document:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from gfm.extract.extraction import Extraction
 from gfm.graph.linker import TitleLinker
 from gfm.index import store
 from gfm.index.builder import build_index
@@ -11,7 +14,7 @@ from gfm.index.carry import carry
 from gfm.index.content import Content, read_content
 from gfm.text.encoder import HashingEncoder
 from gfm.types import Passage
-from tests.index.fakes import Capitals, document, triples_of
+from tests.index.fakes import Capitals, document
 
 
 def passage(identifier: str, text: str, title: str = "") -> Passage:
@@ -31,16 +34,22 @@ OLD = [
 @pytest.fixture
 def old(tmp_path: Path) -> Content:
     documents = [document(*row) for row in OLD]
-    build_index(documents, tmp_path / "i", HashingEncoder(16), [Capitals(), triples_of(tmp_path, {"a": [GIVEN]})])
+    build_index(documents, tmp_path / "i", HashingEncoder(16), [Stated()])
     return read_content(tmp_path / "i" / store.current(tmp_path / "i"))
 
 
-GIVEN = ("C++", "extends", "<i>Simula</i>")
+class Stated(Capitals):
+    """Also states a triple whose names do not stand in the text."""
+
+    def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
+        stated = ("C++", "extends", "<i>Simula</i>")
+        made = super().extract(passages)
+        return [replace(x, triples=(stated,)) if "Nobody" in p.text else x for p, x in zip(passages, made, strict=True)]
 
 
-def carried(old: Content, passages: list[Passage], given: list[str] | None = None) -> tuple[list[int], list[int]]:
+def carried(old: Content, passages: list[Passage], given: Sequence[str] = ()) -> tuple[list[int], list[int]]:
     linker = TitleLinker(p.title for p in passages)
-    same, said = carry(old, passages, list(old.given) if given is None else given, linker)
+    same, said = carry(old, passages, given, linker)
     return same.tolist(), said.tolist()
 
 
@@ -82,11 +91,16 @@ def test_a_title_that_goes_does_the_same(old: Content) -> None:
     assert said == same  # e has the title still
 
 
-def test_new_text_and_new_triples(old: Content) -> None:
+def test_new_text(old: Content) -> None:
     passages = [passage(*row) for row in OLD]
     passages[2] = passage("c", "Another text.")
     assert carried(old, passages) == ([0, 1, -1, 3, 4, 5],) * 2
-    assert carried(old, [passage(*row) for row in OLD], ['["d", []]']) == ([0, 1, 2, 3, 4, 5], [-1, 1, 2, -1, 4, 5])
+
+
+def test_where_anything_is_given_all_is_read_again(old: Content) -> None:
+    passages = [passage(*row) for row in OLD]
+    assert carried(old, passages, ["[]"]) == ([0, 1, 2, 3, 4, 5], [-1] * 6)
+    assert carried(replace(old, given=["[]"]), passages) == ([0, 1, 2, 3, 4, 5], [-1] * 6)
 
 
 def test_nothing_old(old: Content) -> None:

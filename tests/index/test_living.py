@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gfm.extract.extraction import Extraction
-from gfm.extract.given import GivenTable, GivenTriples
+from gfm.extract.given import GivenTriples
 from gfm.index import living, store
 from gfm.index.builder import build_index
 from gfm.index.index import GraphIndex
@@ -301,7 +301,7 @@ def test_all_passages_of_a_document_share_its_triples(tmp_path: Path) -> None:
     build_index([long, *Z], tmp_path / "i", Encoder(), [triples_of(tmp_path, table)], BuildSettings(chunk_tokens=50))
     lake = document("b", "It is deep.", "Lake Town")
     put(tmp_path / "i", [lake], {"b": []})
-    assert is_fresh(tmp_path / "i", [long, *Z, lake], GivenTable(table), chunk_tokens=50)
+    assert is_fresh(tmp_path / "i", [long, *Z, lake], triples_of(tmp_path, table | {"b": []}), chunk_tokens=50)
 
 
 def test_given_triples_come_and_go_with_their_documents(given: Path) -> None:
@@ -311,7 +311,7 @@ def test_given_triples_come_and_go_with_their_documents(given: Path) -> None:
     assert facts(given) == ["Tarn Mill built by Orla Venn", "Orla Venn born in Port Isk", "Port Isk lies on Halder Sea"]
     change_documents(given, delete=["p2"])
     assert facts(given) == ["Tarn Mill built by Orla Venn", "Port Isk lies on Halder Sea"]
-    table = GivenTable({"p1": [BUILT], "p6": [LIES]})
+    table = triples_of(given.parent, {"p1": [BUILT], "p6": [LIES]})
     assert is_fresh(given, [Z[0], *Z[2:], document("p6", "New.")], table)
 
 
@@ -351,11 +351,11 @@ def test_from_files_with_the_models_of_the_index(z_files: Path, tmp_path: Path) 
     more = tmp_path / "more"
     more.mkdir()
     (more / "a.txt").write_text("Orla Venn died in London in 1950.", encoding="utf-8")
-    (more / "b.txt").write_bytes(b"caf\xe9")
+    (more / "b.txt").write_bytes(b"\x00\x01")
     grown = GraphIndex.open(tmp_path / "index").add(more)
     assert grown.change is not None
     assert (grown.change.added, grown.change.extracted) == (("a.txt",), 1)
-    assert [name for name, _ in grown.skipped] == ["b.txt"]
+    assert [(file.name, file.state) for file in grown.account.files] == [("a.txt", "indexed"), ("b.txt", "failed")]
     assert "London" in {grown.entity(i).name for i in range(grown.graph.num_entities)}
     assert index.passage_ids == ["p1", "p2", "p3", "p4", "p5"]
     (more / "a.txt").write_text("Orla Venn died in Paris in 1950.", encoding="utf-8")
@@ -376,7 +376,7 @@ def test_a_file_that_cannot_be_read_any_more_is_not_missing(tmp_path: Path) -> N
     for name in ("a.txt", "b.txt", "c.txt"):
         (folder / name).write_text(f"Text of {name}.", encoding="utf-8")
     index = GraphIndex.build(folder, tmp_path / "index", encoder="hashing:64", extractor="none")
-    (folder / "a.txt").write_bytes(b"\xff")
+    (folder / "a.txt").write_bytes(b"\x00\x01")
     (folder / "b.txt").unlink()
     last = index.update(folder, delete_missing=True)
     assert last.document_ids == ["a.txt", "c.txt"]

@@ -21,7 +21,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from gfm.extract.extraction import Extractor
-from gfm.extract.given import GivenTable
 from gfm.index import store
 from gfm.index.builder import build_index
 from gfm.index.cache import Cache
@@ -104,11 +103,8 @@ class Life(RuleBasedStateMachine):
             build_index([d for d, _ in self.held.values()], path, ENCODER, self.extractors(self.held), SETTINGS)
 
     def extractors(self, held: dict[str, Entry]) -> list[Extractor]:
-        given = GivenTable(self.table(held)) if self.given else None
-        return [Capitals(), *([given] if given else [])]
-
-    def table(self, held: dict[str, Entry]) -> dict[str, list[Triple]]:
-        return triples_of(self.root, {i: t for i, (_, t) in held.items()})._table.triples
+        given = [triples_of(self.root, {i: t for i, (_, t) in held.items()})] if self.given else []
+        return [Capitals(), *given]
 
     def compare(self) -> None:
         """Every byte of the generation is that of a fresh one (whose name is the hash of all of them)."""

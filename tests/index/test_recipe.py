@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from gfm.extract.given import GivenTable
 from gfm.index import recipe as recipe_module
 from gfm.index.recipe import BuildSettings, Recipe, check_encoder
 from gfm.text.encoder import HashingEncoder
 from gfm.types import GfmError, Passage
-from tests.index.fakes import Capitals
+from tests.index.fakes import Capitals, given_table
 
-TABLE = GivenTable({"p1": [("A", "r", "B")]})
+TABLE = given_table({"p1": [("A", "r", "B")]})
 SETTINGS = BuildSettings(chunk_tokens=99)
 PASSAGE = Passage("p1", "p1", "", "A met B.", 0, 8)
 
@@ -59,8 +58,8 @@ def test_what_is_handed_in_must_be_what_it_was() -> None:
     made = manifest(Capitals(), TABLE)
     kept = Recipe.of_index(Path("i"), made, [], HashingEncoder(16), [Capitals(), TABLE])
     assert isinstance(kept.encoder, HashingEncoder)
-    for extractors in ([TABLE, Capitals()], [Capitals()], [Capitals(), GivenTable({})]):
-        with pytest.raises(GfmError, match="with the extractors capitals-1, given-2:"):
+    for extractors in ([TABLE, Capitals()], [Capitals()], [Capitals(), given_table({})]):
+        with pytest.raises(GfmError, match="with the extractors capitals-1, given-3:"):
             Recipe.of_index(Path("i"), made, [], None, extractors)
     with pytest.raises(GfmError, match="the query encoder is 'hashing:8'"):
         check_encoder(Path("i"), HashingEncoder(16).fingerprint, HashingEncoder(8))

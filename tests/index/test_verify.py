@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gfm.extract.given import GivenTable
 from gfm.index import store
 from gfm.index.builder import build_index
 from gfm.index.index import GraphIndex
@@ -18,7 +17,7 @@ from gfm.index.recipe import BuildSettings
 from gfm.index.verify import verify_index
 from gfm.text.encoder import HashingEncoder
 from gfm.types import GfmError
-from tests.index.fakes import document
+from tests.index.fakes import document, given_table
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("verify") / "index"
     texts = ["Tarn Mill stands by Port Isk.", "Port Isk lies on the Halder Sea.", "Tarn Mill and Mercury. " * 30]
     documents = [document(f"d{i}", text, title) for i, (text, title) in enumerate(zip(texts, TITLES, strict=True))]
-    given = GivenTable({"d0": [("Tarn Mill", "stands by", "Port Isk")], "d1": [("Port Isk", "lies on", "Halder Sea")]})
+    given = given_table({"d0": [("Tarn Mill", "stands by", "Port Isk")], "d1": [("Port Isk", "lies on", "Halder Sea")]})
     build_index(documents, path, HashingEncoder(64), [given], BuildSettings(chunk_tokens=60))
     return path
 
@@ -62,7 +61,7 @@ def test_a_byte_flipped_anywhere_is_found(path: Path) -> None:
     rng = random.Random(7)
     folder = path / store.current(path)
     files = sorted(folder.iterdir())
-    assert len(files) == 14
+    assert len(files) == 17
     for file in [*files, path / "CURRENT"]:
         data = file.read_bytes()
         bits = range(8 * len(data)) if file.name == "CURRENT" else [rng.randrange(8 * len(data)) for _ in range(20)]
@@ -156,10 +155,11 @@ def test_what_no_checksum_tells(path: Path, change: Callable[[Path], None], chec
 
 def test_counts(path: Path) -> None:
     counts = GraphIndex.open(path).manifest["counts"]
-    rewritten(path, lambda staging: None, counts={**counts, "mentions": 99, "hubs": 1})
+    rewritten(path, lambda staging: None, counts={**counts, "mentions": 99, "hubs": 1, "self_loops": 3})
     assert problems(path)["counts"] == [
         "hubs: expected 1 by the manifest, found 0",
         f"mentions: expected 99 by the manifest, found {counts['mentions']}",
+        "self_loops: expected 3 by the manifest, found 0",
     ]
 
 
