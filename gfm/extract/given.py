@@ -36,7 +36,7 @@ class GivenGraph:
     cached = False
 
     def __init__(self, resolved: Resolved):
-        # The order of the rows of one passage counts, that of the passages does not.
+        # Rows of the same passages stay in order; that of the passages plays no part.
         self.resolved = replace(resolved, triples=sorted(resolved.triples, key=lambda t: t.passage_ids))
         self.rows: Sequence[str] = [
             *(_row("entity", entity) for entity in self.resolved.entities),

@@ -1,4 +1,4 @@
-"""Kills, full disks and forbidden folders, for real: each step is a forked process. Run by test_crash.py.
+"""Kills, full disks and forbidden folders, for real: what is to fail runs in a forked process. Run by test_crash.py.
 
 python crash_worker.py kills|limits|readonly FOLDER [COUNT]
 """
@@ -131,7 +131,8 @@ def kills(root: Path, count: int) -> dict[str, int]:
     """Kill builds, additions and deletions at random moments."""
     rng, path, found = random.Random(7), root / "index", Counter[str]()
     now, seconds = some(rng, 12), 0.0
-    for _ in range(2):  # the first pays for what is loaded late
+    build(path, now)  # loads what is loaded late
+    for _ in range(2):
         start = time.perf_counter()
         run(partial(build, path, now))
         seconds = time.perf_counter() - start
@@ -142,8 +143,8 @@ def kills(root: Path, count: int) -> dict[str, int]:
         os.kill(pid, signal.SIGKILL)
         code = os.waitpid(pid, 0)[1]
         found["killed" if os.WIFSIGNALED(code) else "finished"] += 1
-        run(partial(check, path, now, step.after))
-        run(partial(step.go_on, path))
+        check(path, now, step.after)
+        step.go_on(path)
         now = step.after
     return dict(found)
 

@@ -75,6 +75,7 @@ def test_the_library_reads_our_arrays(root: Path) -> None:
     assert {name: (a.dtype, a.tolist()) for name, a in found.items()} == {
         name: (a.dtype, a.tolist()) for name, a in ARRAYS.items()
     }
+    assert path.read_bytes() == save(ARRAYS)
     for array in store.map_arrays(path).values():
         assert array.flags.aligned
     store.write_arrays(root / "turned", {"a": np.arange(6).reshape(2, 3).T})

@@ -16,7 +16,7 @@ from gfm.index.index import GraphIndex
 from gfm.index.recipe import BuildSettings
 from gfm.index.verify import verify_index
 from gfm.text.encoder import HashingEncoder
-from gfm.types import GfmError
+from gfm.types import Document, GfmError, Section
 from tests.index.fakes import document, given_table
 
 
@@ -26,6 +26,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("verify") / "index"
     texts = ["Tarn Mill stands by Port Isk.", "Port Isk lies on the Halder Sea.", "Tarn Mill and Mercury. " * 30]
     documents = [document(f"d{i}", text, title) for i, (text, title) in enumerate(zip(texts, TITLES, strict=True))]
+    halves = (Section("Mill, past", 0, 12), Section("Mill, today", 12, 24))
+    documents.append(Document("d3", "Mill", "It was grey. It is red. ", {}, halves))
     given = given_table({"d0": [("Tarn Mill", "stands by", "Port Isk")], "d1": [("Port Isk", "lies on", "Halder Sea")]})
     build_index(documents, path, HashingEncoder(64), [given], BuildSettings(chunk_tokens=60))
     return path
@@ -127,7 +129,7 @@ GRAPH, SAID, VECTORS = "graph.safetensors", "occurrences.safetensors", "vectors.
 @pytest.mark.parametrize(
     ("change", "check", "words"),
     [
-        (arrays(GRAPH, "triple_head", set_to(0, 99)), "graph", "triple_head: expected numbers from 0 to 3, found 99"),
+        (arrays(GRAPH, "triple_head", set_to(0, 99)), "graph", "triple_head: expected numbers from 0 to 5, found 99"),
         (arrays(GRAPH, "fact_passage", set_to(0, -1)), "graph", "fact_passage: expected numbers from 0"),
         (arrays(GRAPH, "edge_index", set_to((1, 0), 0)), "graph", "expected every edge in both directions"),
         (arrays(GRAPH, "edge_index", set_to((0, 0), 5)), "graph", "where node_ptr says, found others"),
@@ -144,6 +146,7 @@ GRAPH, SAID, VECTORS = "graph.safetensors", "occurrences.safetensors", "vectors.
         ),
         (column("passages.parquet", "document_id", set_to(0, "dx")), "documents", "its document 'dx' does not exist"),
         (column("passages.parquet", "text", set_to(0, "Other.")), "documents", "passage 'd0': its title and text"),
+        (column("passages.parquet", "title", set_to(-1, "Mill")), "documents", "passage 'd3#1': its title and text"),
         (column("passages.parquet", "id", set_to(0, "d9")), "documents", "expected ids in order"),
         (column("documents.parquet", "id", set_to(0, "d00")), "documents", "document 'd00': it has no passage"),
     ],
