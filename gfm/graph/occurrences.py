@@ -204,9 +204,7 @@ def _in_order(loose: Occurrences) -> Occurrences:
         weight=loose.weight[kept],
         remarks=remarks,
         description=np.unique(
-            _columns(
-                row[description[:, 0]], key[description[:, 1]], key[description[:, 2]], remark[description[:, 3]]
-            ),
+            _columns(row[description[:, 0]], key[description[:, 1]], key[description[:, 2]], remark[description[:, 3]]),
             axis=0,
         ),
         self_loop=np.unique(_columns(loop[:, 0], key[loop[:, 1]], remark[loop[:, 2]]), axis=0),

@@ -107,12 +107,14 @@ def count_self_loops(said: Occurrences) -> int:
 
 def _descriptions(said: Occurrences, triple_ends: np.ndarray) -> list[str]:
     """For each triple the words that were given beside its relation."""
+    if not len(said.description):
+        return [""] * len(triple_ends)
     row, head, tail, remark = said.description.T
     given = np.unique(np.stack([head, tail, said.fact[row, 1], remark], axis=1), axis=0)
     found: dict[tuple[int, int, int], list[str]] = defaultdict(list)
     for h, t, f, words in given.tolist():
         found[h, t, f].append(said.remarks[words])
-    return [" ".join(found.get((h, t, f), ())) for h, t, f in triple_ends.tolist()] if found else [""] * len(triple_ends)
+    return [" ".join(found.get((h, t, f), ())) for h, t, f in triple_ends.tolist()]
 
 
 def _spellings(said: Occurrences) -> list[Counter[str]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from gfm.graph.knowledge_graph import KnowledgeGraph
 from gfm.graph.occurrences import NOTHING, Occurrences
 from gfm.index import store
 from gfm.index.lexical import NO_WORDS, Words
@@ -72,10 +74,9 @@ def write_content(folder: Path, content: Content, details: Mapping[str, Sequence
     store.write_table(folder / "entities.parquet", {"key": said.keys, "name": list(content.names), **details})
     store.write_table(folder / "facts.parquet", {"text": said.facts})
     store.write_table(folder / "vocabulary.parquet", {"token": words.vocabulary})
-    store.write_table(folder / "spellings.parquet", {"text": said.forms})
-    store.write_table(folder / "relations.parquet", {"text": said.relations})
-    store.write_table(folder / "remarks.parquet", {"text": said.remarks})
-    store.write_table(folder / "given.parquet", {"row": list(content.given)})
+    texts = {"form": said.forms, "relation": said.relations, "remark": said.remarks, "given": content.given}
+    kinds = [kind for kind, found in texts.items() for _ in found]
+    store.write_table(folder / "texts.parquet", {"kind": kinds, "text": [t for found in texts.values() for t in found]})
     store.write_arrays(
         folder / "occurrences.safetensors",
         {
@@ -88,8 +89,8 @@ def write_content(folder: Path, content: Content, details: Mapping[str, Sequence
     store.write_arrays(folder / "vectors.safetensors", content.rows)
 
 
-def read_documents_of(folder: Path) -> tuple[list[Document], list[Passage], list[str]]:
-    """Documents, passages and given rows of a generation whose files were verified.
+def read_documents_of(folder: Path) -> tuple[list[Document], list[Passage]]:
+    """Documents and passages of a generation whose files were verified.
 
     Raises:
         GfmError: The generation was written by a version that kept no texts of documents.
@@ -106,7 +107,7 @@ def read_documents_of(folder: Path) -> tuple[list[Document], list[Passage], list
         Document(i, title, text, json.loads(metadata), tuple(Section(*row) for row in json.loads(sections)))
         for i, title, text, metadata, sections in zip(*(table[n] for n in _DOCUMENT), strict=True)
     ]
-    return documents, passages, store.read_table(folder / "given.parquet")["row"].to_pylist()
+    return documents, passages
 
 
 def read_content(folder: Path) -> Content:
@@ -115,27 +116,52 @@ def read_content(folder: Path) -> Content:
     Raises:
         GfmError: As `read_documents_of`.
     """
-    documents, passages, given = read_documents_of(folder)
+    documents, passages = read_documents_of(folder)
+    texts: dict[str, list[str]] = defaultdict(list)
+    for kind, text in zip(_texts(folder, "texts", "kind"), _texts(folder, "texts", "text"), strict=True):
+        texts[kind].append(text)
     arrays = store.map_arrays(folder / "occurrences.safetensors")
     lexical = store.map_arrays(folder / "lexical.safetensors")
     said = Occurrences(
         keys=_texts(folder, "entities", "key"),
-        forms=_texts(folder, "spellings", "text"),
+        forms=texts["form"],
         facts=_texts(folder, "facts", "text"),
-        relations=_texts(folder, "relations", "text"),
-        remarks=_texts(folder, "remarks", "text"),
+        relations=texts["relation"],
+        remarks=texts["remark"],
         **{name: arrays[name] for name in _COLUMNS},
     )
     return Content(
         documents,
         passages,
-        given,
+        texts["given"],
         said,
         _texts(folder, "entities", "name"),
         Words(_texts(folder, "vocabulary", "token"), *(lexical[name] for name in _WORDS)),
         Near(*(arrays[f"near_{name}"] for name in ("ptr", "other", "cosine"))),
         store.map_arrays(folder / "vectors.safetensors"),
     )
+
+
+def read_graph(path: Path, counts: dict[str, int]) -> KnowledgeGraph:
+    """The graph of a file.
+
+    Raises:
+        GfmError: Its arrays do not agree with the manifest's ``counts``.
+    """
+    arrays = store.map_arrays(path)
+    names = {f.name for f in fields(KnowledgeGraph) if not f.name.startswith("num_")}
+    if set(arrays) != names:
+        raise GfmError(f"{path}: expected the arrays {sorted(names)}, found {sorted(arrays)}; build the index again")
+    n, f, t, p, e = (counts[name] for name in ("entities", "facts", "triples", "passages", "edges"))
+    expected = {"node_ptr": (n + p + 1,), "fact_triple_ptr": (f + 1,), "triple_head": (t,), "edge_index": (2, e)}
+    for name, shape in expected.items():
+        if arrays[name].shape != shape:
+            raise GfmError(
+                f"{path}: expected {name} of shape {shape} by the manifest, found {arrays[name].shape}; "
+                "build the index again"
+            )
+    sizes: dict[str, Any] = {"num_entities": n, "num_facts": f, "num_triples": t, "num_passages": p}
+    return KnowledgeGraph(**{**sizes, **arrays})
 
 
 def _texts(folder: Path, name: str, column: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -15,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 
 from gfm.extract.extraction import Extractor
-from gfm.graph.knowledge_graph import SUBJECT, KnowledgeGraph
+from gfm.graph.knowledge_graph import SUBJECT
 from gfm.index import store
 from gfm.index.account import Account
 from gfm.index.builder import build_index
+from gfm.index.content import read_graph
 from gfm.index.documents import read_documents
 from gfm.index.lexical import Lexical
 from gfm.index.living import Change, change_corpora
@@ -72,7 +72,7 @@ class GraphIndex:
 
     def _open(self, folder: Path) -> None:
         self.fingerprint = Fingerprint.from_json(self.manifest["encoder"])
-        self.graph = _graph(folder / "graph.safetensors", self.manifest["counts"])
+        self.graph = read_graph(folder / "graph.safetensors", self.manifest["counts"])
         rows = store.map_arrays(folder / "vectors.safetensors")
         self.entity_vectors, self.fact_vectors, self.passage_vectors = (
             self._vectors(folder, kind, rows[kind], count)
@@ -193,9 +193,7 @@ class GraphIndex:
         Raises:
             GfmError: Bad input, or an id stands for another content already; the index stands as it was then.
         """
-        return self._after(
-            change_corpora(self.path, corpora, only_new=True, triples=triples, cache=cache, encoder=self._encoder)
-        )
+        return self._changed(corpora, only_new=True, triples=triples, cache=cache)
 
     def update(
         self,
@@ -212,22 +210,15 @@ class GraphIndex:
             cache: As for `add`.
             delete_missing: Delete all documents that the corpora do not have; a file that could not be read stays.
         """
-        return self._after(
-            change_corpora(
-                self.path,
-                corpora,
-                delete_missing=delete_missing,
-                triples=triples,
-                cache=cache,
-                encoder=self._encoder,
-            )
-        )
+        return self._changed(corpora, delete_missing=delete_missing, triples=triples, cache=cache)
 
     def delete(self, *ids: str, cache: str | Path | None = None) -> GraphIndex:
         """Delete documents by id, and with them whatever no other document supports; see `add`."""
-        return self._after(change_corpora(self.path, (), ids, cache=cache, encoder=self._encoder))
+        return self._changed((), ids, cache=cache)
 
-    def _after(self, change: Change) -> GraphIndex:
+    def _changed(self, *changes: Any, **options: Any) -> GraphIndex:
+        """What `change_corpora` makes of the index, opened."""
+        change = change_corpora(self.path, *changes, encoder=self._encoder, **options)
         index = GraphIndex(self.path, self._encoder)
         index.change, index.build_seconds, index.account = change, change.seconds, change.account
         return index
@@ -367,21 +358,3 @@ class GraphIndex:
     def triple(self, number: int) -> Triple:
         """Triple by number, 0 … T-1, with the fact's text and sources."""
         return self.triples(np.array([number]))[0]
-
-
-def _graph(path: Path, counts: dict[str, int]) -> KnowledgeGraph:
-    """The graph of a file whose arrays agree with the manifest's counts."""
-    arrays = store.map_arrays(path)
-    names = {f.name for f in fields(KnowledgeGraph) if not f.name.startswith("num_")}
-    if set(arrays) != names:
-        raise GfmError(f"{path}: expected the arrays {sorted(names)}, found {sorted(arrays)}; build the index again")
-    n, f, t, p, e = (counts[name] for name in ("entities", "facts", "triples", "passages", "edges"))
-    expected = {"node_ptr": (n + p + 1,), "fact_triple_ptr": (f + 1,), "triple_head": (t,), "edge_index": (2, e)}
-    for name, shape in expected.items():
-        if arrays[name].shape != shape:
-            raise GfmError(
-                f"{path}: expected {name} of shape {shape} by the manifest, found {arrays[name].shape}; "
-                "build the index again"
-            )
-    sizes: dict[str, Any] = {"num_entities": n, "num_facts": f, "num_triples": t, "num_passages": p}
-    return KnowledgeGraph(**{**sizes, **arrays})

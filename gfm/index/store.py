@@ -78,8 +78,8 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
             if not 0 < size <= path.stat().st_size - 8:
                 raise ValueError("the header is longer than the file")
             header = json.loads(stream.read(size))
-        # A plain view of the mapping: each indexing of a np.memmap itself would run Python code of its class.
-        data = np.asarray(np.memmap(path, np.uint8, "r"))[8 + size :]
+            # A plain view of the mapping: each indexing of a np.memmap itself would run Python code of its class.
+            data = np.asarray(np.memmap(stream, np.uint8, "r"))[8 + size :]
         return {name: _view(name, row, data) for name, row in header.items() if name != "__metadata__"}
     except _BAD_HEADER as error:
         reason = str(error) or type(error).__name__

@@ -9,7 +9,8 @@ from tests.graph.test_occurrences import ONE, TWO, collected, reading
 
 
 def test_parts_by_hand() -> None:
-    linker = TitleLinker([], EntityTable({}, make_aliases([("C", "A"), ("C", "Z")])))  # C may be A or Z, which none names
+    """C may be A or Z, and Z is not named."""
+    linker = TitleLinker([], EntityTable({}, make_aliases([("C", "A"), ("C", "Z")])))
     parts = number(collected([ONE, TWO]), linker)
     assert parts.entities == [("a", "A"), ("b", "B"), ("c", "C")]
     assert parts.fact_passages == [(0, 1), (0,), (1,)]

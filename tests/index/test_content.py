@@ -29,10 +29,10 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_documents_are_kept_as_they_came(folder: Path) -> None:
-    documents, passages, given = read_documents_of(folder)
+    documents, passages = read_documents_of(folder)
     assert documents == sorted(DOCUMENTS, key=lambda d: d.id)
     assert len(passages) > 3
-    assert [json.loads(row) for row in given] == [
+    assert [json.loads(row) for row in read_content(folder).given] == [
         ["triple", {"head": head, "relation": "is", "tail": tail, "passage_ids": ["a"]}]
         for head, tail in (("Orla Venn", "李明"), ("Nothing", "nothing"))
     ]

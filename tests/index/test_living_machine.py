@@ -32,6 +32,7 @@ from gfm.text.encoder import HashingEncoder
 from gfm.types import Document
 from tests.index.fakes import Capitals, Triple, triples_of
 
+MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # no disk is at stake
 LIVES = int(os.environ.get("GFM_LIVES", "300"))
 ENCODER = HashingEncoder(16)  # so few dimensions that names are near each other
 SETTINGS = BuildSettings(chunk_tokens=40, synonym_cosine=0.6, synonym_neighbours=2)
@@ -85,7 +86,7 @@ class Life(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.root = Path(tempfile.mkdtemp(prefix="gfm-life-"))
+        self.root = Path(tempfile.mkdtemp(prefix="gfm-life-", dir=MEMORY))
         self.path = self.root / "index"
 
     def teardown(self) -> None:

@@ -63,7 +63,7 @@ def test_a_byte_flipped_anywhere_is_found(path: Path) -> None:
     rng = random.Random(7)
     folder = path / store.current(path)
     files = sorted(folder.iterdir())
-    assert len(files) == 17
+    assert len(files) == 14
     for file in [*files, path / "CURRENT"]:
         data = file.read_bytes()
         bits = range(8 * len(data)) if file.name == "CURRENT" else [rng.randrange(8 * len(data)) for _ in range(20)]
