@@ -1,6 +1,7 @@
 """How long it takes to add one document to an index, to delete it again, and what memory that needs.
 
     python scripts/bench_add.py CORPUS [CORPUS ...] [--passages 10000] [--encoder hashing:384] [--work FOLDER]
+        [--cache FILE]
     python scripts/bench_add.py --grow 1000
 
 The first form builds an index of the corpora, joined, in FOLDER (once; facts by spaCy), then adds and deletes a
@@ -20,12 +21,13 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
+from gfm.extract.spacy_facts import SpacyExtractor
 from gfm.index.builder import build_index
 from gfm.index.documents import read_documents
 from gfm.index.index import GraphIndex
 from gfm.index.living import Change, change_documents
 from gfm.index.recipe import BuildSettings
-from gfm.text.encoder import HashingEncoder
+from gfm.text.encoder import HashingEncoder, load_encoder
 from gfm.types import Document
 
 NEW = Document(
@@ -54,10 +56,14 @@ def line(what: str, wall: float, cpu: float, change: Change) -> str:
     return f"{what}: {wall:.2f} s wall, {cpu:.2f} s of processor ({stages}); {work}; peak memory {peak():.2f} GB\n"
 
 
-def once(path: Path, what: str) -> None:
+def once(path: Path, what: str, cache: Path | None) -> None:
     """Add or delete the document and print the line; what is imported, and the models, count apart."""
+    manifest = GraphIndex.open(path).manifest
+    encoder, extractors = load_encoder(manifest["encoder"]["name"]), [SpacyExtractor()]
+    encoder.encode(["a"])
     start, cpu = time.perf_counter(), time.process_time()
-    change = change_documents(path, [NEW]) if what == "add" else change_documents(path, delete=[NEW.id])
+    put, gone = ([NEW], []) if what == "add" else ([], [NEW.id])
+    change = change_documents(path, put, gone, encoder=encoder, extractors=extractors, cache_path=cache)
     sys.stdout.write(line(what, time.perf_counter() - start, time.process_time() - cpu, change))
 
 
@@ -86,25 +92,25 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=10_000)
     parser.add_argument("--encoder", default="hashing:384")
     parser.add_argument("--work", type=Path, default=Path("bench_add"))
+    parser.add_argument("--cache", type=Path, help="the cache, where that is not the index's own")
     parser.add_argument("--grow", type=int, default=0)
     parser.add_argument("--once", choices=["add", "delete"], help="used by the script itself")
     chosen = parser.parse_args()
     if chosen.grow:
         grow(chosen.grow)
     elif chosen.once:
-        once(chosen.work / "index", chosen.once)
+        once(chosen.work / "index", chosen.once, chosen.cache)
     else:
         chosen.work.mkdir(parents=True, exist_ok=True)
         if not (chosen.work / "index" / "CURRENT").is_file():
-            from gfm.extract.spacy_facts import SpacyExtractor
-            from gfm.text.encoder import load_encoder
-
             documents = joined(chosen.corpora, chosen.passages)
-            build_index(documents, chosen.work / "index", load_encoder(chosen.encoder), [SpacyExtractor()])
+            encoder = load_encoder(chosen.encoder)
+            build_index(documents, chosen.work / "index", encoder, [SpacyExtractor()], cache_path=chosen.cache)
         counts = GraphIndex.open(chosen.work / "index").manifest["counts"]
         sys.stdout.write(f"{chosen.work}: {', '.join(f'{n} {name}' for name, n in counts.items())}\n")
         for what in ("add", "delete") * 3:
             command = [sys.executable, __file__, "--work", str(chosen.work), "--once", what]
+            command += ["--cache", str(chosen.cache)] if chosen.cache else []
             sys.stdout.write(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 

@@ -51,8 +51,14 @@ class Content:
 
 def metadata_json(document: Document) -> str:
     """The free fields of a document, in the form in which an index keeps them; the same once they were read back."""
-    plain = json.loads(json.dumps(document.metadata, default=str)) if document.metadata else {}
+    if not document.metadata:
+        return "{}"
+    plain = json.loads(json.dumps(document.metadata, default=str))
     return json.dumps(plain, ensure_ascii=False, sort_keys=True)
+
+
+def _sections_json(document: Document) -> str:
+    return json.dumps([astuple(s) for s in document.sections], ensure_ascii=False) if document.sections else "[]"
 
 
 def write_content(folder: Path, content: Content, details: Mapping[str, Sequence[str]]) -> None:
@@ -65,7 +71,7 @@ def write_content(folder: Path, content: Content, details: Mapping[str, Sequence
             "title": [d.title for d in documents],
             "metadata": [metadata_json(d) for d in documents],
             "text": [d.text for d in documents],
-            "sections": [json.dumps([astuple(s) for s in d.sections], ensure_ascii=False) for d in documents],
+            "sections": [_sections_json(d) for d in documents],
         },
     )
     passages = {name: [getattr(p, name) for p in content.passages] for name in Passage.__slots__}
@@ -104,7 +110,11 @@ def read_documents_of(folder: Path) -> tuple[list[Document], list[Passage]]:
     columns = store.read_table(folder / "passages.parquet").to_pydict()
     passages = [Passage(*row) for row in zip(*(columns[name] for name in Passage.__slots__), strict=True)]
     documents = [
-        Document(i, title, text, json.loads(metadata), tuple(Section(*row) for row in json.loads(sections)))
+        Document(
+            *(i, title, text),
+            {} if metadata == "{}" else json.loads(metadata),
+            () if sections == "[]" else tuple(Section(*row) for row in json.loads(sections)),
+        )
         for i, title, text, metadata, sections in zip(*(table[n] for n in _DOCUMENT), strict=True)
     ]
     return documents, passages
