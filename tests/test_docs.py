@@ -76,7 +76,7 @@ def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
     assert re.search(r"^read: 12 passages, \d+ rows of entities, \d+ triples$", outputs[4], re.MULTILINE)
     assert outputs[5].startswith("graphml 12 ")
     assert re.search(r"^Czech Republic \(alias\): Czechia \(\d+\)$", outputs[6], re.MULTILINE)
-    assert [line for line in outputs[7].split("\n") if line.startswith("documents: ")] == [
+    assert [line for line in outputs[7].split("\n") if line.startswith("documents: added")] == [
         "documents: added 1, updated 0, unchanged 2, deleted 0",
         "documents: added 0, updated 1, unchanged 2, deleted 0",
         "documents: added 0, updated 0, unchanged 2, deleted 1",

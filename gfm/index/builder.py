@@ -30,6 +30,7 @@ from gfm.index.lexical import lexical_arrays, merge_words
 from gfm.index.lock import LOCK, writer_lock
 from gfm.index.near import NOBODY, Near, nearest, synonyms
 from gfm.index.recipe import BuildSettings, Recipe
+from gfm.progress import track
 from gfm.text.chunk import embedded_text, split
 from gfm.text.encoder import Encoder
 from gfm.types import Document, GfmError, Passage
@@ -53,7 +54,8 @@ def split_all(documents: Sequence[Document], encoder: Encoder, settings: BuildSe
     for one, two in pairwise(sorted(d.id for d in documents)):
         if one == two:
             raise GfmError(f"two documents have the id {one!r}; ids must be unique: rename one in the corpus")
-    return by_id(p for d in documents for p in split(d, encoder, settings.chunk_tokens, settings.chunk_overlap))
+    s, watched = settings, track(documents, len(documents), "split")
+    return by_id(p for d in watched for p in split(d, encoder, s.chunk_tokens, s.chunk_overlap))
 
 
 def by_id(passages: Iterable[Passage]) -> list[Passage]:
@@ -106,7 +108,7 @@ def build_index(
     clock = Laps()
     passages = split_all(documents, encoder, recipe.settings)
     clock.lap("split")
-    with disk_errors(path):
+    with store.disk_errors(path):
         path.mkdir(parents=True, exist_ok=True)
     with writer_lock(path), open_cache(path, cache_path) as cache:
         replace(path, Content(), documents, passages, recipe, cache, clock)
@@ -161,7 +163,7 @@ def replace(
     """
     made = _make(old, documents, passages, recipe, cache, clock)
     staging = path / store.STAGING
-    with disk_errors(path):
+    with store.disk_errors(path):
         if staging.exists():  # of a build that was killed
             shutil.rmtree(staging)
         staging.mkdir()
@@ -201,7 +203,8 @@ def _make(
     moved[np.isin(moved, fresh)] = -1
     extractions = _extractions([passages[i] for i in fresh], recipe, cache)
     clock.lap("extract")
-    readings = ((i, read(linker, passages[i], x)) for i, x in zip(fresh, extractions, strict=True))
+    pairs = track(zip(fresh, extractions, strict=True), len(fresh), "assemble")
+    readings = ((i, read(linker, passages[i], x)) for i, x in pairs)
     said = merge(old.said, moved, readings, len(passages))
     parts = number(said, linker)
     names = [name for _, name in parts.entities]
@@ -267,18 +270,6 @@ def _known_near(old: Content, entities: Sequence[tuple[str, str]]) -> tuple[Near
     place = {entity: i for i, entity in enumerate(entities)}
     moved = [place.get(entity, -1) for entity in zip(old.said.keys, old.names, strict=True)]
     return old.near, np.array(moved, dtype=np.int64)
-
-
-@contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turns a full disk or a missing permission into what a person can do about it."""
-    try:
-        yield
-    except OSError as error:
-        raise GfmError(
-            f"{path}: expected a folder that can be written, found: {error}; see that it is writable and has space, "
-            "then try again (an index that was there before still stands)"
-        ) from error
 
 
 def _is_ours(path: Path) -> bool:

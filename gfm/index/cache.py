@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from gfm.extract.extraction import Extraction, Extractor
+from gfm.progress import track
 from gfm.text.encoder import Encoder, check_norms
 from gfm.types import GfmError, Passage
 
@@ -116,7 +117,9 @@ class Cache:
             self.extracted += len(rows)
             known.update(rows)
         try:
-            return [Extraction.from_json(known[k].decode("utf-8", "surrogatepass")) for k in keys]
+            return [
+                Extraction.from_json(known[k].decode("utf-8", "surrogatepass")) for k in track(keys, len(keys), "facts")
+            ]
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"an extraction that does not read ({error})") from error
 

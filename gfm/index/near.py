@@ -12,6 +12,7 @@ import regex as re
 
 from gfm.graph.knowledge_graph import pointers
 from gfm.index.vectors import Vectors, row_dots
+from gfm.progress import track
 
 _DIGITS = re.compile(r"\d+")
 _BLOCK = 1 << 24  # scores held at once
@@ -115,7 +116,8 @@ def _compare(
     size = max(1, _BLOCK // max(len(rows), 1))
     limit = 4 * neighbours * len(rows)
     left, right, cosine = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
-    for start in range(0, len(chosen), size):
+    starts = range(0, len(chosen), size)
+    for start in track(starts, len(starts), "near names"):
         part, first = chosen[start : start + size], start if every else 0
         block = rows[part] @ rows[first:].T  # (size, n - first)
         near = block >= threshold - _ROUNDING

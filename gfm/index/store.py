@@ -13,7 +13,8 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -303,3 +304,15 @@ def _check_file(path: Path, size: int, digest: str, rebuild: str) -> None:
         raise GfmError(f"{path}: expected {size} bytes, found {found}: cut off or altered; {rebuild}")
     if file_hash(path) != digest:
         raise GfmError(f"{path}: its checksum is not the manifest's: the file was altered; {rebuild}")
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turns a full disk or a missing permission into what a person can do about it."""
+    try:
+        yield
+    except OSError as error:
+        raise GfmError(
+            f"{path}: expected a folder that can be written, found: {error}; see that it is writable and has space, "
+            "then try again (an index that was there before still stands)"
+        ) from error
