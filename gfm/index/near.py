@@ -11,7 +11,7 @@ import numpy as np
 import regex as re
 
 from gfm.graph.knowledge_graph import pointers
-from gfm.index.vectors import Vectors, row_dots
+from gfm.index.vectors import Vectors
 from gfm.progress import track
 
 _DIGITS = re.compile(r"\d+")
@@ -97,9 +97,14 @@ def _at_least(
     """The pairs whose own dot product, whatever block they were found in, reaches the threshold, with it."""
     cosine = np.empty(len(left), dtype=np.float32)
     for i in range(0, len(left), 4096):
-        cosine[i : i + 4096] = row_dots(rows[left[i : i + 4096]], rows[right[i : i + 4096]])
+        cosine[i : i + 4096] = _dots(rows[left[i : i + 4096]], rows[right[i : i + 4096]])
     kept = cosine >= threshold
     return left[kept], right[kept], cosine[kept]
+
+
+def _dots(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Cosine of each row with its own other, float32[n] in [-1, 1], whatever else is asked in the same call."""
+    return np.asarray((rows[:, None, :] @ others[..., None])[:, 0, 0].clip(-1.0, 1.0))  # (n, 1, D) @ (n, D, 1)
 
 
 def _by_graph(rows: np.ndarray, neighbours: int, graph: faiss.Index) -> tuple[np.ndarray, np.ndarray]:
