@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from gfm.extract.extraction import Extractor
 from gfm.graph.knowledge_graph import SUBJECT
@@ -23,12 +21,10 @@ from gfm.index.documents import read_documents
 from gfm.index.lexical import Lexical
 from gfm.index.living import Change, change_corpora
 from gfm.index.recipe import BuildSettings, check_encoder
+from gfm.index.tables import Tables
 from gfm.index.vectors import Vectors, read_hnsw
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder, Fingerprint, load_encoder
 from gfm.types import Document, Entity, GfmError, Passage, Triple
-
-_TABLES = ("documents", "passages", "entities", "facts", "triples")
-_NEWER_TABLES = ("forms", "aliases")  # an index of an earlier version has none
 
 
 class GraphIndex:
@@ -55,9 +51,6 @@ class GraphIndex:
         self.account = Account(())
         self.change: Change | None = None
         self._encoder = encoder
-        self._columns: dict[tuple[str, str], Any] = {}
-        self._readers: dict[tuple[str, str], tuple[int, Callable[[np.ndarray], list[Any]]]] = {}
-        self._reading = Lock()
         store.steady(path, self._load)
         if encoder is not None:
             check_encoder(self.path, self.fingerprint, encoder)
@@ -89,10 +82,9 @@ class GraphIndex:
             store.map_arrays(folder / "lexical.safetensors"),
             self.graph.num_passages,
         )
-        names = (*_TABLES, *(name for name in _NEWER_TABLES if (folder / f"{name}.parquet").is_file()))
-        self._tables = {name: store.open_table(folder / f"{name}.parquet") for name in names}
-        known = self._tables["entities"].schema_arrow.names
-        self._details = [name for name in ("type", "description") if name in known]  # an earlier version kept none
+        self._tables = Tables(folder)
+        # An earlier version kept neither.
+        self._details = [name for name in ("type", "description") if self._tables.has("entities", name)]
 
     @classmethod
     def open(cls, path: str | Path, encoder: str | Encoder | None = None) -> GraphIndex:
@@ -249,53 +241,32 @@ class GraphIndex:
     @cached_property
     def passage_ids(self) -> list[str]:
         """Passage ids in order; sorted, so that node order is id order."""
-        return self._list("passages", "id")
+        return self._tables.whole("passages", "id")
 
     @cached_property
     def document_ids(self) -> list[str]:
         """Document id of each passage."""
-        return self._list("passages", "document_id")
+        return self._tables.whole("passages", "document_id")
 
     @cached_property
     def document_metadata(self) -> dict[str, dict[str, Any]]:
         """Free fields of each document, by its id; what JSON cannot hold is stored as a string."""
-        ids, fields_ = self._list("documents", "id"), self._list("documents", "metadata")
+        ids, fields_ = self._tables.whole("documents", "id"), self._tables.whole("documents", "metadata")
         return {document: json.loads(text) for document, text in zip(ids, fields_, strict=True)}
 
     @cached_property
     def entity_keys(self) -> list[str]:
         """Key of each entity; sorted, so that entities are numbered in the order of their keys."""
-        return self._list("entities", "key")
+        return self._tables.whole("entities", "key")
 
     @cached_property
     def fact_texts(self) -> list[str]:
         """Text of each fact."""
-        return self._list("facts", "text")
-
-    def _list(self, table: str, name: str) -> list[str]:
-        values: list[str] = self._column(table, name).to_pylist()
-        return values
-
-    def _column(self, table: str, name: str) -> Any:
-        """One column as an Arrow array; read on first use, so that nobody pays for texts that nobody looks at."""
-        with self._reading:
-            if (table, name) not in self._columns:
-                column = self._tables[table].read(columns=[name], use_threads=False)[name]
-                self._columns[table, name] = column.chunk(0) if column.num_chunks == 1 else column
-            return self._columns[table, name]
-
-    def _values(self, table: str, name: str, numbers: np.ndarray) -> list[Any]:
-        """A column's values at the given row numbers."""
-        if (table, name) not in self._readers:
-            self._readers[table, name] = _reader(self._column(table, name))
-        length, read = self._readers[table, name]
-        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < length:
-            raise IndexError(f"{table}: expected numbers from 0 to {length - 1}, found {numbers.tolist()}")
-        return read(numbers)
+        return self._tables.whole("facts", "text")
 
     def passages(self, numbers: np.ndarray) -> list[Passage]:
         """Passages by number, 0 … P-1."""
-        columns = [self._values("passages", name, numbers) for name in Passage.__slots__]
+        columns = [self._tables.values("passages", name, numbers) for name in Passage.__slots__]
         return [Passage(*row) for row in zip(*columns, strict=True)]
 
     def table(self, name: str, *columns: str) -> list[list[Any]]:
@@ -304,13 +275,12 @@ class GraphIndex:
         Raises:
             GfmError: The index was built by a version that kept no such column.
         """
-        found = self._tables[name].schema_arrow.names if name in self._tables else []
-        if missing := [column for column in columns if column not in found]:
+        if missing := [column for column in columns if not self._tables.has(name, column)]:
             raise GfmError(
                 f"{self.path}: expected an index with {', '.join(missing)} of its {name}, found one of an earlier "
                 "version; build it again"
             )
-        return [self._column(name, column).to_pylist() for column in columns]
+        return [self._tables.whole(name, column) for column in columns]
 
     def passage(self, number: int) -> Passage:
         """Passage by number, 0 … P-1."""
@@ -318,7 +288,7 @@ class GraphIndex:
 
     def entities(self, numbers: np.ndarray) -> list[Entity]:
         """Entities by number, 0 … N-1."""
-        columns = [self._values("entities", name, numbers) for name in ("key", "name", *self._details)]
+        columns = [self._tables.values("entities", name, numbers) for name in ("key", "name", *self._details)]
         return [Entity(*row) for row in zip(*columns, strict=True)]
 
     def entity(self, number: int) -> Entity:
@@ -346,12 +316,12 @@ class GraphIndex:
     def triples(self, numbers: np.ndarray) -> list[Triple]:
         """Triples by number, 0 … T-1, each with its fact's text and sources."""
         graph = self.graph
-        relations = self._values("triples", "relation", numbers)
+        relations = self._tables.values("triples", "relation", numbers)
         facts = graph.triple_fact[numbers]
         heads, tails = (
-            self._values("entities", "name", ends[numbers]) for ends in (graph.triple_head, graph.triple_tail)
+            self._tables.values("entities", "name", ends[numbers]) for ends in (graph.triple_head, graph.triple_tail)
         )
-        texts, weights = self._values("facts", "text", facts), graph.triple_weight[numbers].tolist()
+        texts, weights = self._tables.values("facts", "text", facts), graph.triple_weight[numbers].tolist()
         ids, start, end = self.passage_ids, graph.fact_passage_ptr[facts], graph.fact_passage_ptr[facts + 1]
         sources = (tuple(ids[p] for p in graph.fact_passage[a:b]) for a, b in zip(start, end, strict=True))
         return [Triple(*row) for row in zip(heads, relations, tails, texts, weights, sources, strict=True)]
@@ -359,19 +329,3 @@ class GraphIndex:
     def triple(self, number: int) -> Triple:
         """Triple by number, 0 … T-1, with the fact's text and sources."""
         return self.triples(np.array([number]))[0]
-
-
-def _reader(column: Any) -> tuple[int, Callable[[np.ndarray], list[Any]]]:
-    """Length of an Arrow column, and what reads its values at row numbers."""
-    if not pa.types.is_string(column.type) or isinstance(column, pa.ChunkedArray):
-        return len(column), lambda numbers: column.take(pa.array(numbers, pa.int64())).to_pylist()
-    # Cut from the column's bytes by hand: for a few values, Arrow takes ten times as long to make them Python's.
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset :]
-    text = memoryview(data or b"")
-
-    def read(numbers: np.ndarray) -> list[Any]:
-        ends = zip(bounds[numbers].tolist(), bounds[numbers + 1].tolist(), strict=True)
-        return [str(text[start:end], "utf-8") for start, end in ends]
-
-    return len(column), read
