@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gfm.extract import known_entities
 from gfm.extract.extraction import Extraction
-from gfm.extract.given import GivenTriples
+from gfm.extract.given import GivenGraph, GivenTriples
+from gfm.extract.resolve import resolve
 from gfm.index import living, store
 from gfm.index.builder import build_index
 from gfm.index.index import GraphIndex
@@ -18,7 +20,7 @@ from gfm.index.lock import writer_lock
 from gfm.index.recipe import BuildSettings
 from gfm.retrieve.dense import DenseRetriever
 from gfm.text.encoder import HashingEncoder
-from gfm.types import Document, GfmError, Passage
+from gfm.types import Document, GfmError, GivenEntity, GivenTriple, Passage
 from tests.index.fakes import Capitals, document, triples_of
 
 
@@ -340,6 +342,30 @@ def test_triples_are_asked_for_where_the_index_has_them(given: Path, path: Path)
         put(path, [document("p6", "New.")], {"p6": [LIES]}, extractors=[Capitals()])
     with pytest.raises(GfmError, match=r"triples\.jsonl:1: expected the passage_id of a document .* found 'p9'"):
         put(given, [document("p6", "New.")], {"p9": [LIES]})
+
+
+def test_entities_with_ids_go_with_what_named_them(tmp_path: Path) -> None:
+    """Two of one name: the shared name means the cook once the diver is gone."""
+    rows = [
+        GivenEntity("Lee Moss", "1", "diver", "Dives at Port Isk.", passage_ids=("p2",)),
+        GivenEntity("Lee Moss", "2", "cook", aliases=("Old Moss",), passage_ids=("p1",)),
+    ]
+    triples = [
+        GivenTriple("", "dives at", "Port Isk", ("p2",), 0.5, "by day", head_id="1"),
+        GivenTriple("", "cooks at", "Tarn Mill", ("p1",), head_id="2"),
+        GivenTriple("Tarn Mill", "is", "Tarn Mill", ("p3",)),
+    ]
+    given, path = GivenGraph(resolve(rows, triples)), tmp_path / "given"
+    build_index(Z, path, Encoder(), [given], table=known_entities([given], [("Tarny", "Tarn Mill")]))
+    change_documents(path, delete=["p2"])
+    left = given.without({"p2"}, {d.id for d in Z})
+    fresh = tmp_path / "fresh"
+    build_index([Z[0], *Z[2:]], fresh, Encoder(), [left], table=known_entities([left], [("Tarny", "Tarn Mill")]))
+    assert store.current(path) == store.current(fresh)
+    index = GraphIndex.open(path)
+    assert index.manifest["counts"]["self_loops"] == 1
+    assert [e.name for e in index.entities(np.arange(index.graph.num_entities))] == ["Lee Moss (cook)", "Tarn Mill"]
+    assert index.table("aliases", "alias")[0] == ["Lee Moss", "Old Moss", "Tarny"]
 
 
 # --- doors
