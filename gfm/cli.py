@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gfm import __version__, cli_bench, cli_exchange
-from gfm.cli_index import AsJson, IndexFolder, hub_rows, register
+from gfm.cli_index import AsJson, IndexFolder, hub_rows, register, seconds_line
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.doors import say as _say
 from gfm.doors import say_json as _say_json
@@ -175,7 +175,7 @@ def _show_built(made: GraphIndex, out: Path) -> None:
     _counts(made)
     if loops := made.manifest["counts"]["self_loops"]:
         _say(f"self-loops left out (statements of an entity about itself): {loops}")
-    _say(f"\nseconds: {', '.join(f'{stage} {s:.1f}' for stage, s in made.build_seconds.items())}")
+    _say(f"\n{seconds_line(made.build_seconds)}")
     if made.account.files:  # an imported graph was not read from files of texts
         _account(made.account, as_json=False)
     _say(f'index: {out.absolute()}\nnext: gfm search {_shell(out)} "your question"')

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from gfm.doors import as_typed, say, say_json
+from gfm.memory import peak_memory
 
 # As in gfm/cli.py, everything heavy is imported inside the commands.
 if TYPE_CHECKING:
@@ -125,9 +126,15 @@ def _tell(change: Change, as_json: bool) -> None:
     say(f"new work: passages {', texts '.join(f'{name} {n}' for name, n in work.items())}")
     say(f"the index holds: {', '.join(f'{name} {n:,}' for name, n in change.counts.items())}")
     if change.seconds:
-        say(f"seconds: {', '.join(f'{stage} {s:.1f}' for stage, s in change.seconds.items())}")
+        say(seconds_line(change.seconds))
     if change.account.files:
         say("\n".join(change.account.lines()))
+
+
+def seconds_line(seconds: dict[str, float]) -> str:
+    """The time of each stage, and the memory that all took at most."""
+    stages = ", ".join(f"{stage} {s:.1f}" for stage, s in seconds.items())
+    return f"seconds: {stages}; peak memory {peak_memory() / 1e6:,.0f} MB"
 
 
 def hub_rows(opened: GraphIndex, limit: int = 10) -> list[dict[str, Any]]:

@@ -12,7 +12,6 @@ time to an index of nothing else: the last should take no more than three times 
 from __future__ import annotations
 
 import argparse
-import resource
 import subprocess
 import sys
 import tempfile
@@ -27,6 +26,7 @@ from gfm.index.documents import read_documents
 from gfm.index.index import GraphIndex
 from gfm.index.living import Change, change_documents
 from gfm.index.recipe import BuildSettings
+from gfm.memory import peak_memory
 from gfm.text.encoder import HashingEncoder, load_encoder
 from gfm.types import Document
 
@@ -44,16 +44,12 @@ def joined(corpora: list[Path], limit: int) -> list[Document]:
     return found[:limit]
 
 
-def peak() -> float:
-    """Most memory that this process held, in GB (Linux counts in KB)."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-
-
 def line(what: str, wall: float, cpu: float, change: Change) -> str:
     """One measurement as a line."""
     stages = ", ".join(f"{name} {seconds:.2f}" for name, seconds in change.seconds.items())
     work = f"extracted {change.extracted}, encoded {change.encoded}"
-    return f"{what}: {wall:.2f} s wall, {cpu:.2f} s of processor ({stages}); {work}; peak memory {peak():.2f} GB\n"
+    memory = f"peak memory {peak_memory() / 1e9:.2f} GB"
+    return f"{what}: {wall:.2f} s wall, {cpu:.2f} s of processor ({stages}); {work}; {memory}\n"
 
 
 def once(path: Path, what: str, cache: Path | None) -> None:
@@ -81,7 +77,7 @@ def grow(count: int) -> None:
     first, last = median(seconds[5:15]), median(seconds[-10:])
     sys.stdout.write(
         f"document 10: {first:.3f} s, document {count}: {last:.3f} s ({last / first:.1f} times); "
-        f"peak memory {peak():.2f} GB\n"
+        f"peak memory {peak_memory() / 1e9:.2f} GB\n"
     )
 
 

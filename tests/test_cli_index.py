@@ -40,6 +40,7 @@ def test_add_tells_what_was_done(gfm: Run, index: Path, tmp_path: Path) -> None:
         "the index holds: documents 3, edges "
     )
     assert "seconds: open " in output
+    assert "; peak memory " in output
     assert "skipped blank.txt: no text" in output
     assert gfm("add", index, tmp_path / "notes")[1].startswith(
         "documents: added 0, updated 0, unchanged 3, deleted 0\n"

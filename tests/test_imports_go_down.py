@@ -30,6 +30,7 @@ ROOMS = [
     "graph",
     "text",
     "llm",
+    "memory",
     "progress",
     "resources",
     "types",

@@ -107,11 +107,10 @@ class Extractor(Protocol):
     """What the index builder asks of an extractor.
 
     Attributes:
-        name: By which `restore_extractors` makes it again.
+        name: By which `restore_extractor` makes it again.
         cached: Whether an extraction depends on the passage's text and on ``settings`` alone, so that the cache may
             keep it by their hash.
-        rows: What else it takes to make it again; an index keeps them. Each is a JSON list that begins with the id of
-            the document that it is about.
+        rows: What else it takes to make it again, as JSON lists that begin with a kind; an index keeps them.
     """
 
     name: str

@@ -155,7 +155,8 @@ def lexical_arrays(words: Words, num_passages: int, k1: float = 1.5, b: float = 
     df = np.diff(words.ptr)
     idf = np.log1p((num_passages - df + 0.5) / (df + 0.5)).astype(np.float32)
     length = np.bincount(words.passage, weights=words.count, minlength=num_passages)
-    relative = b * length[words.passage] / (length.mean() or 1.0)
+    average = length.sum() / max(num_passages, 1) or 1.0
+    relative = b * length[words.passage] / average
     score = np.repeat(idf, df) * (words.count / (k1 * ((1 - b) + relative) + words.count))  # float64 until it is stored
     return {
         "idf": idf,
