@@ -1,4 +1,4 @@
-"""The command line: demo, index, search, stats; `cli_bench` and `cli_exchange` have the rest."""
+"""The command line: demo, index, search, stats; `cli_bench`, `cli_exchange` and `cli_explain` have the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_bench, cli_exchange
+from gfm import __version__, cli_bench, cli_exchange, cli_explain
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
@@ -331,6 +331,7 @@ def _shell(path: Path) -> str:
 
 
 cli_exchange.register(app, _say, _show_built, _DEFAULT_ENCODER)
+cli_explain.register(app, _say, _say_json)
 
 if __name__ == "__main__":
     main()

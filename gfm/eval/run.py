@@ -215,6 +215,15 @@ def write_json(path: Path, value: Any) -> None:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False) + "\n"
     except ValueError as error:
         raise GfmError(f"{path}: not written, for a result holds a number that is not finite: {error}") from error
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text (UTF-8) atomically: the whole file or none.
+
+    Raises:
+        GfmError: The file cannot be written.
+    """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
