@@ -41,7 +41,8 @@ def register(app: typer.Typer, say: Callable[[str], None], say_json: Callable[[A
             str, typer.Argument(metavar="QUESTION", help="In quotes; after -- where it begins with -.")
         ],
         html: Annotated[
-            Path | None, typer.Option("--html", metavar="FILE", help="Write a page that works offline, the graph in it.")
+            Path | None,
+            typer.Option("--html", metavar="FILE", help="Write a page that works offline, the graph in it."),
         ] = None,
         against: Annotated[
             str | None,
@@ -65,7 +66,7 @@ def register(app: typer.Typer, say: Callable[[str], None], say_json: Callable[[A
         from gfm.viewer.page import page
 
         if html is not None:
-            check_writable(html)
+            check_writable(html, "why.html")
         opened, asked = GraphIndex.open(index_folder.absolute()), as_typed(question)
         retriever = open_retriever(opened, {"name": "gfm"}, str(checkpoint) if checkpoint else None)
         explained = cast(GNNRetriever, retriever).explain(asked, top_k)

@@ -189,14 +189,18 @@ def _with_encoding(retrieval: Retrieval, batch: EncodedQueries | None) -> Retrie
     return replace(retrieval, trace={**retrieval.trace, "batch_encode": batch is not None}, seconds=seconds)
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, example: str = "run.json") -> None:
     """Before the work is done, prove that its result can be written.
+
+    Args:
+        path: Where to.
+        example: A name for a file, told where ``path`` is a folder.
 
     Raises:
         GfmError: The path is a folder, or its own folder cannot be made or written to.
     """
     if path.is_dir():
-        raise GfmError(f"{path}: expected a file to write, found a folder; name a file in it: {path / 'run.json'}")
+        raise GfmError(f"{path}: expected a file to write, found a folder; name a file in it: {path / example}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -140,9 +140,7 @@ def _paths(
     }
 
 
-def _texts(
-    index: GraphIndex, explained: Explained, against: Retrieval | None, facts: Iterable[int]
-) -> dict[str, Row]:
+def _texts(index: GraphIndex, explained: Explained, against: Retrieval | None, facts: Iterable[int]) -> dict[str, Row]:
     """The passages that the page can open, by id."""
     graph = index.graph
     first = graph.fact_passage_ptr[np.fromiter(facts, dtype=np.int64)]

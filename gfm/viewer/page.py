@@ -66,7 +66,9 @@ def _layout(explanation: dict[str, Any]) -> dict[str, Any]:
     best = next((hit["id"] for hit in explanation["passages"]), None)
     first = next((i for i, n in enumerate(nodes) if n["kind"] == "passage" and n["id"] == best), -1)
     ends = np.array([(link["source"], link["target"]) for link in links], dtype=np.int64).reshape(-1, 2)
-    room = np.array([3.0 if node["kept"] else 1.0 for node in nodes])
+    returned = {hit["id"] for hit in explanation["passages"]}
+    shown_large = [n["kind"] == "passage" and n["id"] in returned for n in nodes]
+    room = np.array([9.0 if large else 3.0 if n["kept"] else 1.0 for n, large in zip(nodes, shown_large, strict=True)])
     made: Layout = layout(ring, room, ends[:, 0], ends[:, 1], np.array(weight), first)
     passages = ["passages"] if len(made.radii) > len(hops) else []
     return {"places": np.round(made.xy, 4).tolist(), "radii": made.radii, "names": names + passages}

@@ -18,13 +18,13 @@ class GraphView {
   readColours() {
     const style = getComputedStyle(document.documentElement);
     const read = (name) => style.getPropertyValue(`--${name}`).trim();
-    const names = ["paper", "ink", "quiet", "cut", "band-a", "band-b", "link", "path", "on-mark"];
+    const names = ["paper", "ink", "quiet", "cut", "band-a", "band-b", "link", "path"];
     this.colour = Object.fromEntries(names.map((name) => [name, read(name)]));
     const parts = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
     this.ramp = {};
     for (const kind of ["entity", "passage"]) {
       const [low, high] = [parts(read(`${kind}-low`)), parts(read(`${kind}-high`))];
-      this.ramp[kind] = (s) => `rgb(${low.map((v, i) => Math.round(v + (high[i] - v) * s)).join(" ")})`;
+      this.ramp[kind] = (s) => low.map((v, i) => Math.round(v + (high[i] - v) * s));
     }
     this.font = getComputedStyle(document.body).fontFamily;
     this.redraw();
@@ -154,7 +154,7 @@ class GraphView {
       if (!this.visible(link.source) || !this.visible(link.target)) continue;
       const arc = this.arc(link);
       pen.globalAlpha = i === selected.link ? 1 : link.kept ? 0.7 : 0.28;
-      pen.lineWidth = i === selected.link ? 2.2 : 1;
+      pen.lineWidth = i === selected.link ? 5 : 1;
       pen.setLineDash(link.kind === "synonym" ? [2, 3] : []);
       pen.beginPath();
       this.trace(arc);
@@ -244,14 +244,15 @@ class GraphView {
       pen.fill();
     }
     shape(0);
-    pen.fillStyle = node.kept ? this.ramp[node.kind](node.standing) : colour.cut;
+    const fill = this.ramp[node.kind](node.standing);
+    pen.fillStyle = node.kept ? `rgb(${fill.join(" ")})` : colour.cut;
     pen.fill();
     if (node.hop === 0) this.ring(shape, size > 3 ? 2.6 : 1.6, node.kept ? 1.1 : 0.7, colour[node.kept ? "quiet" : "cut"]);
     if (onPath) this.ring(shape, node.hop === 0 ? 5 : 2.6, 2.4, colour.path);
     if (this.selected.node === i) this.ring(shape, onPath ? 7.5 : 5, 2, colour.ink);
     else if (this.hover?.node === i) this.ring(shape, 4.5, 1.5, colour.ink);
     if (rank && node.kept)
-      this.text(String(rank), x, y + 0.5, { size: Math.min(13, size * 1.25), weight: 700, align: "center", colour: colour[node.standing > 0.55 ? "on-mark" : "ink"] });
+      this.text(String(rank), x, y + 0.5, { size: Math.min(13, size * 1.25), weight: 700, align: "center", colour: readable(fill) });
   }
 
   ring(shape, grown, width, colour) {
@@ -275,4 +276,10 @@ class GraphView {
     pen.fillStyle = colour;
     pen.fillText(text, x, y);
   }
+}
+
+/** Black or white, whichever is easier to read on a colour (red, green and blue from 0 to 255). */
+function readable(colour) {
+  const light = colour.reduce((sum, part, i) => sum + [0.2126, 0.7152, 0.0722][i] * (part / 255) ** 2.2, 0);
+  return light > 0.18 ? "#14171b" : "#ffffff";
 }

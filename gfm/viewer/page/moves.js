@@ -157,8 +157,7 @@ function control(view, choose, open, tip) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key.startsWith("Arrow")) {
       const i = neighbour(view, event.key);
-      choose({ node: i });
-      reveal(view, i);
+      if (i != null) choose({ node: i });
     } else if (event.key === "Enter") open();
     else if (event.key === "+" || event.key === "=") zoomBy(view, 1.4);
     else if (event.key === "-") zoomBy(view, 1 / 1.4);

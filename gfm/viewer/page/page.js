@@ -20,7 +20,7 @@ function show(target, { read = false } = {}) {
 
 function readDetail() {
   if (!detail.contains(document.activeElement)) back = document.activeElement;
-  byId("detail-title").focus({ preventScroll: true });
+  (byId("detail-title") ?? detail).focus({ preventScroll: true });
   if (narrow.matches) detail.scrollIntoView({ behavior: calm.matches ? "auto" : "smooth", block: "nearest" });
 }
 

@@ -167,9 +167,9 @@ function tables() {
     kept: node.kept,
     score: node.score,
     words: node.name,
-    cells: () => [nodeButton(i), node.kind, hopName(node), score(node.score), node.kept ? "kept" : "cut"],
+    cells: () => [nodeButton(i), node.kind, node.kind === "entity" && hopName(node), score(node.score), node.kept ? "kept" : "cut"],
   }));
-  table("node-table", `Entities and passages (${number(nodes.length)})`, ["Name", "Kind", "Hop", "Score", ""], nodeRows.sort(byScore));
+  table("node-table", `Entities and passages (${number(nodes.length)})`, ["Name", "Kind", "Hop", "Score", "State"], nodeRows.sort(byScore));
   const factRows = links.flatMap((link, i) =>
     link.kind !== "fact" ? [] : [{
       kept: link.kept,
@@ -181,5 +181,5 @@ function tables() {
       ],
     }],
   );
-  table("fact-table", `Facts (${number(factRows.length)})`, ["From", "Relation", "To", "Sentence", "Passage", "Score", ""], factRows.sort(byScore));
+  table("fact-table", `Facts (${number(factRows.length)})`, ["From", "Relation", "To", "Sentence", "Passage", "Score", "State"], factRows.sort(byScore));
 }
