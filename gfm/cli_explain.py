@@ -56,7 +56,7 @@ def register(app: typer.Typer, say: Callable[[str], None], say_json: Callable[[A
     ) -> None:
         """Show why the learnt retriever answers as it does: its passages, the evidence paths to them, what it reached.
 
-        The page of --html is one file: the scored graph, every fact with its sentence, and the trace. Nothing is loaded.
+        The page of --html is one file that loads nothing: the scored graph, the facts with their sentences, the trace.
         """
         from gfm import report
         from gfm.eval.run import check_writable, open_retriever, write_text

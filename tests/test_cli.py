@@ -295,7 +295,7 @@ def test_wrong_usage_is_status_2(gfm: Run, arguments: list[str]) -> None:
     assert "Usage: gfm" in errors
 
 
-@pytest.mark.parametrize("command", ["demo", "index", "search", "stats", "bench", "convert", "explain"])
+@pytest.mark.parametrize("command", ["demo", "index", "search", "stats", "bench", "convert", "explain", "doctor"])
 def test_help_has_an_example(gfm: Run, command: str) -> None:
     status, output, _ = gfm(command, "--help")
     assert status == 0

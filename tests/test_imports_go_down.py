@@ -12,6 +12,7 @@ import pytest
 ROOMS = [
     "cli",
     "cli_bench",
+    "cli_doctor",
     "cli_exchange",
     "cli_explain",
     "doors",
@@ -19,6 +20,7 @@ ROOMS = [
     "train",
     "eval",
     "report",
+    "doctor",
     "retrievers",
     "compat",
     "retrieve",
