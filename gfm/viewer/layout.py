@@ -64,13 +64,13 @@ def _spectral(near: csr_array) -> np.ndarray:
     vectors = np.linalg.eigh(dense * scale[:, None] * scale)[1][:, -3:-1]  # (n, 2)
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), [0, 1]])  # a vector's sign is arbitrary: fix it
     both = vectors * signs * scale[:, None]
-    return np.arctan2(both[:, 0], both[:, 1])
+    return np.asarray(np.arctan2(both[:, 0], both[:, 1]))
 
 
 def _wanted(near: csr_array, angle: np.ndarray, members: np.ndarray) -> np.ndarray:
     """Mean direction of each member's neighbours, float64[m]; its own angle where it has none."""
     pull = near[members] @ np.exp(1j * angle)
-    return np.where(np.abs(pull) > 1e-9, np.angle(pull), angle[members])
+    return np.asarray(np.where(np.abs(pull) > 1e-9, np.angle(pull), angle[members]))
 
 
 def _spread(wanted: np.ndarray, room: np.ndarray) -> np.ndarray:
