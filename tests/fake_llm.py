@@ -88,6 +88,8 @@ class FakeLLM:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # one packet a response
     fake: FakeLLM
 
     def log_message(self, *_: object) -> None:

@@ -13,6 +13,7 @@ ROOMS = [
     "cli",
     "cli_bench",
     "cli_exchange",
+    "cli_llm",
     "doors",
     "viewer",
     "train",

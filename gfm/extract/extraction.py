@@ -130,9 +130,6 @@ class CostlyExtractor(Extractor, Protocol):
     def extract_each(self, passages: Sequence[Passage], progress: str = "") -> Iterator[tuple[int, Extraction]]:
         """Extractions with the number of their passage, in the order in which they come."""
 
-    def input_tokens(self, text: str) -> int:
-        """Estimate of the tokens that one request about a text reads."""
-
 
 def unite(extractions: Sequence[Extraction]) -> Extraction:
     """What several extractors say of one passage, put together in their order."""

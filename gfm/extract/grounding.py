@@ -12,7 +12,21 @@ from gfm.text.normalise import clean, name_key, plain_name, tokens
 from gfm.text.sentences import sentence_spans
 
 _PRONOUNS = {"he", "she", "it", "they"}
-_NAMELESS = _PRONOUNS | {"i", "we", "you", "this", "that", "these", "those", "who", "which", "him", "her", "them", "his"}
+_NAMELESS = _PRONOUNS | {
+    "i",
+    "we",
+    "you",
+    "this",
+    "that",
+    "these",
+    "those",
+    "who",
+    "which",
+    "him",
+    "her",
+    "them",
+    "his",
+}
 Span = tuple[int, int]
 _OTHER_TYPE, _OTHER_RELATION, _OTHER_END = "entity of another type", "another relation", "an end of another type"
 UNWANTED = {_OTHER_TYPE, _OTHER_RELATION, _OTHER_END}  # reasons that speak of the settings, not of the reply

@@ -13,7 +13,7 @@ from typing import Any
 
 from gfm.extract.extraction import Extraction
 from gfm.extract.grounding import UNWANTED, Wanted, ground
-from gfm.extract.reply import ReplyProblem, read_reply, reply_schema
+from gfm.extract.reply import ReplyError, read_reply, reply_schema
 from gfm.llm.errors import RequestError, ServerError
 from gfm.llm.json_reply import load_json_repair
 from gfm.llm.port import LLM
@@ -26,6 +26,7 @@ from gfm.types import Passage
 _LOG = logging.getLogger(__name__)
 _PARSER = "llm-1"  # of `reply` and `grounding`: another one makes other extractions of the same replies
 _TAG = re.compile(r"<(?=[\s/]*passage\b)", re.IGNORECASE)
+_DEFUSED = "\u2039"  # looks like the sign that it stands for
 _SHOWN_FAILURES = 5
 _REPEATED = 2000  # characters of a useless reply that the model is shown again
 
@@ -72,9 +73,20 @@ class ExtractionReport:
         else:
             self.empty += 1
 
+    def lines(self) -> list[str]:
+        """For people."""
+        head = f"passages asked about: ok {self.ok}, empty {self.empty}, failed {len(self.failed)}"
+        dropped = [f"  {n} left out: {why}" for why, n in sorted(self.dropped.items())]
+        return [head, *dropped, *(f"  failed {name}: {why}" for name, why in self.failed.items())]
+
     def as_json(self) -> dict[str, Any]:
         """Ready for `json.dumps`."""
-        return {"ok": self.ok, "empty": self.empty, "failed": self.failed, "dropped": dict(sorted(self.dropped.items()))}
+        return {
+            "ok": self.ok,
+            "empty": self.empty,
+            "failed": self.failed,
+            "dropped": dict(sorted(self.dropped.items())),
+        }
 
 
 class LLMExtractor:
@@ -99,8 +111,10 @@ class LLMExtractor:
         self.report = ExtractionReport()
         wanted = llm.settings.extraction
         self._wanted = Wanted.of(wanted.entity_types, wanted.relation_types)
-        self._system = SYSTEM + _only("type of an entity", wanted.entity_types) + _only(
-            "relation of a triple", wanted.relation_types
+        self._system = (
+            SYSTEM
+            + _only("type of an entity", wanted.entity_types)
+            + _only("relation of a triple", wanted.relation_types)
         )
         prompt = hashlib.sha256(self._system.encode("utf-8")).hexdigest()[:16]
         known = {**llm.settings.drawn_by(), "prompt": prompt}
@@ -140,7 +154,7 @@ class LLMExtractor:
             shown = "; ".join(f"{name}: {why}" for name, why in list(failed.items())[:_SHOWN_FAILURES])
             more = f"; and {len(failed) - _SHOWN_FAILURES} more" if len(failed) > _SHOWN_FAILURES else ""
             _LOG.warning(
-                "warning: %d of %d passages failed and have no facts of the model; gfm index asks about them again: %s%s",
+                "warning: %d of %d passages failed and have no facts of the model; gfm index asks again: %s%s",
                 *(len(failed), len(passages), shown, more),
             )
 
@@ -153,12 +167,15 @@ class LLMExtractor:
                 return self._read(text, reply)
             except ServerError:
                 raise
-            except ReplyProblem as problem:
+            except ReplyError as problem:
                 reason = str(problem)
                 messages = [
                     *self.messages(text),
                     {"role": "assistant", "content": reply.text[:_REPEATED]},
-                    {"role": "user", "content": f"That could not be used: {problem}. Reply with the JSON object alone."},
+                    {
+                        "role": "user",
+                        "content": f"That could not be used: {problem}. Reply with the JSON object alone.",
+                    },
                 ]
             except RequestError as error:
                 reason = str(error)
@@ -169,24 +186,24 @@ class LLMExtractor:
         """A reply as an extraction.
 
         Raises:
-            ReplyProblem: It is a refusal, or nothing in it stands in the passage.
+            ReplyError: It is a refusal, or nothing in it stands in the passage.
         """
         if reply.refusal or reply.finish == "content_filter":
-            raise ReplyProblem(f"the model refused: {reply.refusal or 'content filter'}"[:120])
+            raise ReplyError(f"the model refused: {reply.refusal or 'content filter'}"[:120])
         if reply.finish == "length" and not reply.text.strip():
-            raise ReplyProblem("an empty reply, cut off at reply_tokens; raise reply_tokens")
+            raise ReplyError("an empty reply, cut off at reply_tokens; raise reply_tokens")
         facts, dropped = read_reply(reply.text)
         found, more = ground(text, facts, self._wanted)
         claims = len(facts.entities) + len(facts.triples)
         if claims and claims == sum(n for why, n in more.items() if why not in UNWANTED):
             reasons = ", ".join(f"{why}: {n}" for why, n in sorted(more.items()))
-            raise ReplyProblem(f"nothing of it stands in the passage ({reasons})")
+            raise ReplyError(f"nothing of it stands in the passage ({reasons})")
         return found, dropped + more
 
 
 def quoted(text: str) -> str:
     """A passage as data: whatever could close its marks, or open others, is defused."""
-    return f"<passage>\n{_TAG.sub('‹', text)}\n</passage>"
+    return f"<passage>\n{_TAG.sub(_DEFUSED, text)}\n</passage>"
 
 
 def _only(what: str, words: Sequence[str]) -> str:

@@ -20,7 +20,7 @@ _NO_WORD = re.compile(r"[^\w]+")
 _DEEPEST = 3  # wrappers round the lists, such as {"result": {"data": …}}
 
 
-class ReplyProblem(GfmError):
+class ReplyError(GfmError):
     """A reply of which nothing can be used; the message says why."""
 
 
@@ -89,13 +89,13 @@ def read_reply(text: str) -> tuple[FoundFacts, Counter[str]]:
     lists understood, broken JSON mended, numbers taken for texts. An item that does not fit is dropped alone.
 
     Raises:
-        ReplyProblem: The reply is empty, or holds no such JSON.
+        ReplyError: The reply is empty, or holds no such JSON.
     """
     if not text.strip():
-        raise ReplyProblem("an empty reply")
+        raise ReplyError("an empty reply")
     found = read_json(text, lambda value: -1 if (lists := _lists(value)) is None else sum(map(len, lists)))
     if found is None:
-        raise ReplyProblem(f"expected JSON with entities and triples, found: {_shown(text)}")
+        raise ReplyError(f"expected JSON with entities and triples, found: {_shown(text)}")
     entities, triples = _lists(found.value) or ([], [])
     dropped: Counter[str] = Counter()
     if found.cut:  # the last item of each list may be half of one
@@ -106,7 +106,7 @@ def read_reply(text: str) -> tuple[FoundFacts, Counter[str]]:
         triples=tuple(_valid(FoundTriple, map(_triple_row, triples), dropped)),
     )
     if (entities or triples) and not (facts.entities or facts.triples):
-        raise ReplyProblem(f"none of {len(entities) + len(triples)} items is an entity or a triple: {_shown(text)}")
+        raise ReplyError(f"none of {len(entities) + len(triples)} items is an entity or a triple: {_shown(text)}")
     return facts, dropped
 
 

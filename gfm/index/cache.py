@@ -128,7 +128,7 @@ class Cache:
             raise self._damaged(f"an extraction that does not read ({error})") from error
 
     def unread(self, passages: Sequence[Passage], extractor: Extractor) -> list[Passage]:
-        """The passages whose texts ``extractors`` would have to read, one of each text."""
+        """The passages whose texts ``extractor`` would have to read, one of each text."""
         return self._split([_hash(p.text) for p in passages], passages, extractor)[2]
 
     def _split(
@@ -136,7 +136,10 @@ class Cache:
     ) -> tuple[dict[bytes, bytes], list[bytes], list[Passage]]:
         """What is known by key, and the keys and passages of everything else, one of each text."""
         known = self._known("extraction", extractor.settings, list(dict.fromkeys(keys)))
-        fresh = {k: p for k, p in zip(keys, passages, strict=True) if k not in known}
+        fresh: dict[bytes, Passage] = {}
+        for key, passage in zip(keys, passages, strict=True):
+            if key not in known:
+                fresh.setdefault(key, passage)
         return known, list(fresh), list(fresh.values())
 
     def vectors(self, texts: Sequence[str], encoder: Encoder, title: str) -> np.ndarray:

@@ -20,7 +20,7 @@ _MOST_BEGINNINGS, _MOST_REPAIRS, _REPAIRED_CHARACTERS = 400, 2, 16_000
 
 
 def without_reasoning(text: str) -> str:
-    """A reply without what a model thought aloud before it; the opening or closing mark of the thought may be missing."""
+    """A reply without what a model thought aloud before it; one of the thought's marks may be missing."""
     text = _THOUGHT.sub("", text)
     return _THOUGHT_END.split(text)[-1]
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from gfm.llm.budget import Budget, Spending
 from gfm.llm.errors import BrokenOffError, RequestError, ServerError
@@ -15,9 +15,6 @@ from gfm.llm.settings import HOSTED, LLMSettings
 from gfm.text.estimate import estimate_tokens
 from gfm.text.normalise import encodable
 from gfm.types import GfmError
-
-if TYPE_CHECKING:
-    import openai
 
 T = TypeVar("T")
 Message = dict[str, str]
@@ -60,9 +57,7 @@ class Session:
     def __init__(self, settings: LLMSettings, budget: Budget, clock: Clock | None = None):
         self._openai = load_openai()
         self._settings, self._budget, self._clock = settings, budget, clock or Clock()
-        self._pace = Pace(
-            settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute, self._clock
-        )
+        self._pace = Pace(settings.concurrency, settings.requests_per_minute, settings.tokens_per_minute, self._clock)
         self._failed_in_a_row = 0
         key = settings.api_key.get_secret_value().strip()
         if not key and settings.base_url == HOSTED:
@@ -100,7 +95,7 @@ class Session:
             try:
                 completion = await self._client.chat.completions.create(**body)
             except ValueError as error:
-                raise _Transient(f"expected a chat completion, found no JSON ({error})") from None
+                raise _NoReplyError(f"expected a chat completion, found no JSON ({error})") from None
             reply = _reply(completion)
             _charge(cost, completion, messages, reply.text)
             return reply
@@ -125,7 +120,7 @@ class Session:
                     return stream, text
                 if _finish(chunk):
                     return stream, ""
-            raise _Transient("a stream without a word")
+            raise _NoReplyError("a stream without a word")
 
         stream, first = await self._tried(messages, start)
         yield first
@@ -170,7 +165,7 @@ class Session:
                 with self._budget.request(tokens, self._settings.reply_tokens) as cost:
                     try:
                         found = await once(cost)
-                    except (self._openai.OpenAIError, _Transient, OSError, _http_errors()) as error:
+                    except (self._openai.OpenAIError, _NoReplyError, OSError, _http_errors()) as error:
                         if isinstance(error, self._openai.APITimeoutError):  # the server may charge for it
                             cost.input_tokens = tokens
                         told, wait = self._told(error), self._wait(error, n)
@@ -205,7 +200,7 @@ class Session:
                 f"({self._settings.max_wait:,.0f}); run the same command again then: what was answered is kept"
             ) from None
         # The jitter keeps requests that failed together from coming back together; no output depends on it.
-        wait = min(_LONGEST_WAIT, _FIRST_WAIT * 2 ** (n - 1)) * random.uniform(0.5, 1.0)
+        wait: float = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (n - 1)) * random.uniform(0.5, 1.0)
         if status == 429 or asked is not None:
             self._pace.pause(wait if asked is None else asked)
             return 0.0
@@ -226,7 +221,7 @@ class Session:
         return f"HTTP {status}: {said}" if status else said
 
 
-class _Transient(Exception):
+class _NoReplyError(Exception):
     """A reply with HTTP status 200 that is none; mostly a proxy's."""
 
 
@@ -268,18 +263,18 @@ def _reply(completion: Any) -> Reply:
     """The first choice; the library checks nothing of what a server sends.
 
     Raises:
-        _Transient: There is none.
+        _NoReplyError: There is none.
     """
     choices = getattr(completion, "choices", None)
     message = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
-    if message is None:
-        raise _Transient(f"expected a chat completion, found {_shown(completion)}")
+    if not isinstance(choices, list) or message is None:
+        raise _NoReplyError(f"expected a chat completion, found {_shown(completion)}")
     content, refusal = getattr(message, "content", None), getattr(message, "refusal", None)
     if isinstance(content, list):  # some servers send a list of parts
         parts = (getattr(p, "text", None) or (p.get("text") if isinstance(p, dict) else None) for p in content)
         content = "".join(part for part in parts if isinstance(part, str))
     if content is not None and not isinstance(content, str):
-        raise _Transient(f"expected a text as the content of the reply, found {_shown(content)}")
+        raise _NoReplyError(f"expected a text as the content of the reply, found {_shown(content)}")
     finish = getattr(choices[0], "finish_reason", None)
     return Reply(content or "", str(finish or "stop"), refusal if isinstance(refusal, str) else "")
 

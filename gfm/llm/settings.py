@@ -1,4 +1,4 @@
-"""What is known of a language model's server: from a YAML file, and from the environment where the file says nothing."""
+"""What is known of a language model's server: from a YAML file, and where it says nothing from the environment."""
 
 from __future__ import annotations
 
@@ -122,7 +122,9 @@ def read_settings(
         GfmError: No such file, an unknown name, a value that does not fit, no model, or a hosted model without a key.
     """
     environment = os.environ if environment is None else environment
-    row = {name: environment[variable] for name, variable in _ENVIRONMENT.items() if environment.get(variable)}
+    row: dict[str, Any] = {
+        name: environment[variable] for name, variable in _ENVIRONMENT.items() if environment.get(variable)
+    }
     row |= _file(Path(path)) if path else {}
     row |= {name: value for name, value in changed.items() if value is not None}
     place = str(path) if path else "language model"

@@ -6,10 +6,10 @@ import regex as re  # knows scripts
 
 _CLOSING = "\"'\u201d\u2019»)\\]"
 # A full stop ends a sentence where a blank and something that may begin one follow; the stops of scripts written
-# without blanks end it by themselves; a blank line ends everything.
+# without blanks (\uff01, \uff1f and \uff09 are full-width signs) end it by themselves; a blank line ends everything.
 _END = re.compile(
-    rf"[.!?…؟۔।॥][{_CLOSING}]*(?=\s+[\"'\u201c\u2018«(\[]*[\p{{Lu}}\p{{Lt}}\p{{Lo}}\p{{N}}])"
-    rf"|[。！？｡][」』）\u201d\u2019]*|(?=\n\s*\n)"
+    rf"[.!?…؟\u06d4।॥][{_CLOSING}]*(?=\s+[\"'\u201c\u2018«(\[]*[\p{{Lu}}\p{{Lt}}\p{{Lo}}\p{{N}}])"
+    rf"|[。\uff01\uff1f｡][」』\uff09\u201d\u2019]*|(?=\n\s*\n)"
 )
 # "Dr. Moss" and "J. Moss" are no ends. Single letters of scripts without capitals never stand before a full stop.
 _ABBREVIATION = re.compile(

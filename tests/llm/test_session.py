@@ -100,7 +100,7 @@ def test_no_message_shows_the_key(fake_llm: FakeLLM, answer: Answer) -> None:
 
 def test_an_unknown_model_and_an_empty_account_end_the_run(fake_llm: FakeLLM) -> None:
     fake_llm.answers(Answer("no model m", 404), Answer("pay first", 429, {"x-code": "insufficient_quota"}))
-    with pytest.raises(ServerError, match="HTTP 404: .*no model m.*check base_url and the model's name"):
+    with pytest.raises(ServerError, match=r"HTTP 404: .*no model m.*check base_url and the model's name"):
         port(fake_llm, FakeClock()).complete(HELLO)
     with pytest.raises(ServerError, match=r"pay first.*see your account"):
         port(fake_llm, FakeClock()).complete(HELLO)
@@ -151,7 +151,7 @@ def test_no_server_at_all(fake_llm: FakeLLM) -> None:
 
 def test_a_request_that_the_server_calls_bad_is_not_repeated(fake_llm: FakeLLM) -> None:
     fake_llm.answers(Answer("context length exceeded", 400))
-    with pytest.raises(RequestError, match="HTTP 400: .*context length exceeded"):
+    with pytest.raises(RequestError, match=r"HTTP 400: .*context length exceeded"):
         port(fake_llm, FakeClock()).complete(HELLO)
     assert len(fake_llm.requests) == 1
 
@@ -179,9 +179,9 @@ def test_a_dead_server_is_given_up_and_what_came_is_handed_out(fake_llm: FakeLLM
         except RequestError:
             return "failed"
 
+    results = port(fake_llm, FakeClock(), concurrency=1, tries=1).each(work, 100)
     with pytest.raises(ServerError, match="8 requests in a row"):
-        for number, _ in port(fake_llm, FakeClock(), concurrency=1, tries=1).each(work, 100):
-            got.append(number)
+        got.extend(number for number, _ in results)
     assert len(got) == 13
     assert len(fake_llm.requests) == 13
 
@@ -248,10 +248,9 @@ def test_a_stream_comes_in_pieces(fake_llm: FakeLLM) -> None:
 )
 def test_a_stream_that_ends_too_soon_is_told(fake_llm: FakeLLM, answer: Answer, why: str) -> None:
     fake_llm.answers(answer)
-    pieces = []
+    pieces: list[str] = []
     with pytest.raises(BrokenOffError, match=why):
-        for piece in port(fake_llm).stream(HELLO):
-            pieces.append(piece)
+        pieces.extend(port(fake_llm).stream(HELLO))
     assert "".join(pieces).startswith("Tarn Mill was"[: 7 * len(pieces)])
     assert len(fake_llm.requests) == 1
 
