@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_bench, cli_exchange, cli_llm
+from gfm import __version__, cli_ask, cli_bench, cli_exchange, cli_llm
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
@@ -90,6 +90,7 @@ def _options(
     """A trained graph retriever for retrieval-augmented generation."""
 
 
+app.command("ask", short_help="Answer a question, with citations.", epilog=cli_ask.ASK_EXAMPLES)(cli_ask.ask)
 app.command("bench", short_help="Compare retrievers on question sets.", epilog=cli_bench.BENCH_EXAMPLES)(
     cli_bench.bench
 )

@@ -11,6 +11,7 @@ import pytest
 # From the top to the bottom. A room is a file or a folder directly in gfm/.
 ROOMS = [
     "cli",
+    "cli_ask",
     "cli_bench",
     "cli_exchange",
     "cli_llm",
@@ -18,6 +19,7 @@ ROOMS = [
     "viewer",
     "train",
     "eval",
+    "answer",
     "report",
     "retrievers",
     "compat",
