@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ from gfm.llm.port import LLM
 from gfm.llm.settings import LLMSettings
 from gfm.retrieve.base import Retriever
 from gfm.retrievers import load_retriever
-from gfm.types import GfmError, Query, Retrieval
+from gfm.text.estimate import estimate_tokens
+from gfm.types import GfmError, Hit, Query, Retrieval, Triple
 from tests.fake_llm import Answer as Reply
 from tests.fake_llm import FakeClock, FakeLLM
 
@@ -114,8 +116,6 @@ def test_a_busy_server_is_waited_for_and_a_dead_one_is_an_error(retriever: Retri
 
 def test_all_that_the_model_reads_is_within_the_budget(retriever: Retriever, fake_llm: FakeLLM) -> None:
     fake_llm.answers("Yes [1].")
-    from gfm.text.estimate import estimate_tokens
-
     for budget in (350, 400, 500):
         asks = answerer(retriever, fake_llm, AnswerSettings(max_tokens=budget, threshold=-1.0))
         asks.ask(BUILT)
@@ -149,4 +149,17 @@ def test_sentences_are_ranked_one_by_one(placed_index: Any) -> None:
     index = placed_index(texts, cosine=cosine)
     found = load_retriever("dense", index).retrieve("Which?", 5)
     quoted = best_sentences(index, found, build_context(found), 2)
-    assert [(q.text, pytest.approx(q.score, abs=1e-5)) for q in quoted] == [("High one.", 0.9), ("Middle one.", 0.5)]
+    assert [q.text for q in quoted] == ["High one.", "Middle one."]
+    source = {s.passage_id: s.n for s in build_context(found).sources}
+    assert [q.n for q in quoted] == [source["a"], source["b"]]
+
+
+def test_facts_that_the_retriever_ranked_come_first(placed_index: Any) -> None:
+    texts = {"a": "Low one. High one.", "b": "Middle one."}
+    index = placed_index(texts, cosine={"High one.": 0.9, "Low one. High one.": 0.4, "Middle one.": 0.5})
+    found = load_retriever("dense", index).retrieve("Which?", 5)
+    rows = [("a", "Title: Low one."), ("a", "Title: Low one."), ("elsewhere", "Unseen."), ("b", "Middle one.")]
+    triples = [Hit(Triple("h", "r", "t", text, 1.0, (p,)), 1.0 / n, n) for n, (p, text) in enumerate(rows, 1)]
+    found = replace(found, triples=triples)
+    quoted = best_sentences(index, found, build_context(found), 3)
+    assert [q.text for q in quoted] == ["Title: Low one.", "Middle one.", "High one."]
