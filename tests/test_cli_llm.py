@@ -52,7 +52,7 @@ def index(
 def test_a_dry_run_tells_the_price_and_asks_nothing(index: Any, fake_llm: FakeLLM, tmp_path: Path) -> None:
     status, output, errors = index("--dry-run")
     assert (status, errors) == (0, "")
-    assert output.startswith("language model: 5 calls for 5 passages")
+    assert output.startswith("language model: 5 calls (0 of 5 passages are known)")
     assert "at most $" in output
     status, output, _ = index("--dry-run", "--json")
     assert json.loads(output)["plan"]["calls"] == 5
@@ -65,7 +65,7 @@ def test_the_plan_before_and_what_became_of_it_after(index: Any, fake_llm: FakeL
     fake_llm.behave = lambda body, n: "bad" if "Orla Venn was born" in str(body) else truthful(body, n)
     status, output, errors = index()
     assert status == 0
-    assert "language model: 5 calls for 5 passages" in errors
+    assert "language model: 5 calls (0 of 5 passages are known)" in errors
     assert "passages asked about: ok 3, empty 1, failed 1" in output
     assert "failed p2: expected JSON with entities and triples, found: 'bad'" in output
     assert "language model: 6 calls, 600 tokens read, 60 written, $0.0007" in output

@@ -49,10 +49,11 @@ class Plan:
         """One line for people."""
         if not self.calls:
             return f"language model: nothing to ask, all {self.passages:,} passages are known"
-        most = "" if self.most_usd is None else f", at most {dollars(self.most_usd)}"
+        known = self.passages - self.calls  # or copies of a text that is asked about
+        price = dollars(None) if self.usd is None else f"about {dollars(self.usd)}, at most {dollars(self.most_usd)}"
         return (
-            f"language model: {self.calls:,} calls for {self.passages:,} passages (the others are known), about "
-            f"{self.input_tokens:,} tokens read and {self.output_tokens:,} written, about {dollars(self.usd)}{most}"
+            f"language model: {self.calls:,} calls ({known:,} of {self.passages:,} passages are known), about "
+            f"{self.input_tokens:,} tokens read and {self.output_tokens:,} written, {price}"
         )
 
 
