@@ -93,7 +93,7 @@ def seconds_by_stage(
         marks.append(time.perf_counter())
         candidates = builder.build(signals)
         marks.append(time.perf_counter())
-        subgraph(builder, signals, candidates)
+        subgraph(builder, signals, candidates, np.stack([found.vector] * 3))
         marks.append(time.perf_counter())
         laps.append([*np.diff(marks).tolist(), marks[-1] - marks[0]])
     stages = ("signals", "candidates", "inputs", "total")

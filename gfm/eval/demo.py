@@ -103,6 +103,11 @@ def table_rows(figures: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
         rows += [(f"  {group} ({n})", [percent(q[metric]["mean"]) for q in cells]) for group, n, cells in groups]
     rows.append(("median ms a question", []))
     rows.append(("  retrieval", [f"{row['time']['retrieval_ms']['median']:.1f}" for row in of]))
-    encode = f"{figures['encode_ms']['alone']:.1f}"
-    rows.append(("  query encoding", [encode if "encode" in row["time"]["stages_ms"] else "-" for row in of]))
+    rows.append(("  query encoding", [_encoding(row, figures["encode_ms"]) for row in of]))
     return rows
+
+
+def _encoding(row: Mapping[str, Any], milliseconds: Mapping[str, float]) -> str:
+    if "encode" not in row["time"]["stages_ms"]:
+        return "-"
+    return f"{milliseconds['with_parts' if row['weights'] else 'alone']:.1f}"

@@ -105,9 +105,9 @@ def measure(job: Job) -> Measured:
     with _quiet():
         retriever.retrieve(job.queries[0], passages)
         for query in track(job.queries, len(job.queries), job.label):
-            start = time.perf_counter()
+            start, before = time.perf_counter(), job.encoded.spent
             found = retriever.retrieve(query, passages)
-            _take(out, job, found, time.perf_counter() - start)
+            _take(out, job, found, time.perf_counter() - start, job.encoded.spent - before)
     out.weights = _weights_hash(retriever)
     out.reached = _reached(job, index, retriever)
     return out
@@ -163,14 +163,14 @@ def _quiet() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _take(out: Measured, job: Job, found: Retrieval, wall: float) -> None:
-    """Keep the figures of one result, not the result."""
+def _take(out: Measured, job: Job, found: Retrieval, wall: float, encoding: float) -> None:
+    """Keep the figures of one result, not the result; ``encoding`` is what its texts took in their batch."""
     query, asked = found.query.id, len(out.tokens)
     seconds = dict(found.seconds)
     lookup = seconds.get("encode", 0.0)
     if "encode" in seconds:
         out.uses_vectors = True
-        seconds["encode"] = job.encoded.seconds
+        seconds["encode"] = encoding
     for stage, value in seconds.items():
         out.seconds.setdefault(stage, [0.0] * asked).append(value)
     for values in out.seconds.values():

@@ -18,6 +18,7 @@ from gfm.index.index import GraphIndex
 from gfm.progress import track
 from gfm.report import as_json
 from gfm.retrieve.base import Retriever, as_query, document_scores
+from gfm.retrieve.features import question_parts
 from gfm.retrievers import TRAINED, load_retriever
 from gfm.text.encoder import Encoder, load_encoder
 from gfm.types import GfmError, Query, Retrieval
@@ -55,18 +56,37 @@ class EncodedQueries:
 
     A copy in another process holds the vectors alone, and loads the encoder by its name if it is ever asked for more.
 
+    Args:
+        encoder: The encoder beneath.
+        questions: Their texts.
+        with_parts: Whether also their parts are known, which the network reads.
+
     Attributes:
         fingerprint: That of the encoder beneath.
         max_tokens: So.
-        seconds: Wall time of the batch, by question.
+        seconds: What a question took in its batch.
+        spent: What all that was asked for so far took in its batch.
     """
 
-    def __init__(self, encoder: Encoder, texts: Sequence[str]):
+    def __init__(self, encoder: Encoder, questions: Sequence[str], with_parts: bool = False):
         self._encoder: Encoder | None = encoder
         self.fingerprint, self.max_tokens = encoder.fingerprint, encoder.max_tokens
+        self._known: dict[str, np.ndarray] = {}
+        self._seconds: dict[str, float] = {}
+        self.seconds = self._learn(questions)
+        self._learn([part for text in questions for part in question_parts(text)] if with_parts else [])
+        self.spent = 0.0
+
+    def _learn(self, texts: Sequence[str]) -> float:
+        """Encode a batch; seconds a text."""
+        assert self._encoder is not None
         start = time.perf_counter()
-        self._known = dict(zip(texts, encoder.encode(texts, is_query=True), strict=True))
-        self.seconds = (time.perf_counter() - start) / max(len(texts), 1)
+        vectors = self._encoder.encode(texts, is_query=True)
+        seconds = (time.perf_counter() - start) / max(len(texts), 1)
+        for text, vector in zip(texts, vectors, strict=True):
+            self._known.setdefault(text, vector)
+            self._seconds.setdefault(text, seconds)
+        return seconds
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_encoder": None}
@@ -79,6 +99,7 @@ class EncodedQueries:
     def encode(self, texts: Sequence[str], *, is_query: bool = False, progress: str = "") -> np.ndarray:
         """Unit vectors, float32, (len(texts), dim)."""
         if is_query and texts and all(text in self._known for text in texts):
+            self.spent += sum(self._seconds[text] for text in texts)
             return np.stack([self._known[text] for text in texts])
         return self._beneath().encode(texts, is_query=is_query, progress=progress)
 
@@ -100,14 +121,16 @@ def infer(job: Inference) -> Iterator[Retrieval]:
     index = GraphIndex.open(Path(job.index).absolute())
     batch = None
     if job.queries is not None and job.batch_encode and job.retriever.get("name") != "bm25":
-        batch = EncodedQueries(index.encoder, [query.text for query in queries])
+        with_parts = job.retriever.get("name") in (*TRAINED, "fusion")
+        batch = EncodedQueries(index.encoder, [query.text for query in queries], with_parts)
         index = GraphIndex.open(index.path, batch)
     retriever = open_retriever(index, job.retriever, job.checkpoint)
     depth = passages_for(index, job.top_k) if job.run_out else job.top_k
     run: dict[str, dict[str, float]] = {}
     rows: list[dict[str, Any]] = []
     for query in track(queries, len(queries), "questions" if job.queries else ""):
-        found = _with_encoding(retriever.retrieve(query, depth), batch)
+        before = batch.spent if batch else 0.0
+        found = _with_encoding(retriever.retrieve(query, depth), batch.spent - before if batch else None)
         run[query.id] = best_documents(found, job.top_k)
         shown = _first_passages(found, job.top_k)
         rows.append(as_json(shown)) if job.json_out else None
@@ -183,10 +206,10 @@ def _first_passages(retrieval: Retrieval, top_k: int) -> Retrieval:
     return replace(retrieval, passages=passages, paths=paths)
 
 
-def _with_encoding(retrieval: Retrieval, batch: EncodedQueries | None) -> Retrieval:
+def _with_encoding(retrieval: Retrieval, spent: float | None) -> Retrieval:
     """The result with a note of how its question was encoded; in a batch, each question bears its share of the time."""
-    seconds = {**retrieval.seconds, "encode": batch.seconds} if batch else retrieval.seconds
-    return replace(retrieval, trace={**retrieval.trace, "batch_encode": batch is not None}, seconds=seconds)
+    seconds = retrieval.seconds if spent is None else {**retrieval.seconds, "encode": spent}
+    return replace(retrieval, trace={**retrieval.trace, "batch_encode": spent is not None}, seconds=seconds)
 
 
 def check_writable(path: Path) -> None:

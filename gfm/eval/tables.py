@@ -137,8 +137,9 @@ def _costs(name: str, of: Mapping[str, Any]) -> Table:
     encode = of["encode_ms"]
     notes = [
         "q/s: questions a second, one after another, encoded in a batch.",
-        f"ms: retrieval once the question is encoded, which takes {encode['alone']:.1f} ms by itself, "
-        f"{encode['batch']:.1f} ms in a batch. Median milliseconds by stage (95th percentile):",
+        f"ms: retrieval once the question is encoded, which takes {encode['alone']:.1f} ms by itself "
+        f"({encode['with_parts']:.1f} ms with its parts, as the network reads it), {encode['batch']:.1f} ms in a "
+        "batch. Median milliseconds by stage (95th percentile):",
         *(f"{label}: {_stages(row['time'])}" for label, row in of["retrievers"].items()),
     ]
     traced = {label: row["trace"] for label, row in of["retrievers"].items() if row["trace"]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -52,6 +52,7 @@ class GraphIndex:
         self.account = Account(())
         self._encoder = encoder
         self._columns: dict[tuple[str, str], Any] = {}
+        self._readers: dict[tuple[str, str], tuple[int, Callable[[np.ndarray], list[Any]]]] = {}
         self._reading = Lock()
         store.steady(path, self._load)
         if encoder is not None:
@@ -241,13 +242,13 @@ class GraphIndex:
             return self._columns[table, name]
 
     def _values(self, table: str, name: str, numbers: np.ndarray) -> list[Any]:
-        """A column's values at the given row numbers, read in one go: per value, Arrow costs more than the value."""
-        column = self._column(table, name)
-        wrong = numbers[(numbers < 0) | (numbers >= len(column))]  # Arrow counts neither from the end nor beyond it
-        if len(wrong):
-            raise IndexError(f"{table}: expected numbers from 0 to {len(column) - 1}, found {wrong[0]}")
-        values: list[Any] = column.take(pa.array(numbers, pa.int64())).to_pylist()
-        return values
+        """A column's values at the given row numbers."""
+        if (table, name) not in self._readers:
+            self._readers[table, name] = _reader(self._column(table, name))
+        length, read = self._readers[table, name]
+        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < length:
+            raise IndexError(f"{table}: expected numbers from 0 to {length - 1}, found {numbers.tolist()}")
+        return read(numbers)
 
     def passages(self, numbers: np.ndarray) -> list[Passage]:
         """Passages by number, 0 … P-1."""
@@ -315,6 +316,22 @@ class GraphIndex:
     def triple(self, number: int) -> Triple:
         """Triple by number, 0 … T-1, with the fact's text and sources."""
         return self.triples(np.array([number]))[0]
+
+
+def _reader(column: Any) -> tuple[int, Callable[[np.ndarray], list[Any]]]:
+    """Length of an Arrow column, and what reads its values at row numbers."""
+    if not pa.types.is_string(column.type) or isinstance(column, pa.ChunkedArray):
+        return len(column), lambda numbers: column.take(pa.array(numbers, pa.int64())).to_pylist()
+    # Cut from the column's bytes by hand: for a few values, Arrow takes ten times as long to make them Python's.
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset :]
+    text = memoryview(data or b"")
+
+    def read(numbers: np.ndarray) -> list[Any]:
+        ends = zip(bounds[numbers].tolist(), bounds[numbers + 1].tolist(), strict=True)
+        return [str(text[start:end], "utf-8") for start, end in ends]
+
+    return len(column), read
 
 
 def _graph(path: Path, counts: dict[str, int]) -> KnowledgeGraph:

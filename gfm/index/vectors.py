@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 
 import faiss
 import numpy as np
 
+from gfm.index.codes import Codes
 from gfm.types import GfmError
 
 EXACT_LIMIT = 200_000
-_SPARE = 8  # rows looked at beyond the k-th, so that rounding inside FAISS cannot decide who is in
+_SPARE = 8  # rows that a walk looks at beyond the k-th, so that rounding inside FAISS cannot decide who is in
+_CODED = 1024  # rows from which a search reads codes first
 _BLOCK = 1 << 24  # scores held at once by `similar_pairs`
 
 
@@ -23,7 +26,7 @@ class Vectors:
     """
 
     def __init__(self, rows: np.ndarray, graph: faiss.Index | None = None):
-        self.rows = rows
+        self.rows = np.ascontiguousarray(rows, dtype=np.float32)
         self._graph = graph
 
     def __len__(self) -> int:
@@ -58,42 +61,51 @@ class Vectors:
         k = min(k, len(self.rows))
         if k < 1 or not len(queries):
             return np.zeros((len(queries), max(k, 0)), np.int64), np.zeros((len(queries), max(k, 0)), np.float32)
-        found = np.sort(self._nearest(queries, min(k + _SPARE, len(self.rows))), axis=1)  # (m, k + spare)
-        scores = np.stack([self.cosine(row, query) for row, query in zip(found, queries, strict=True)])
-        order = np.argsort(-scores, axis=1, kind="stable")[:, :k]  # stable over ascending ids
-        return np.take_along_axis(found, order, 1), np.take_along_axis(scores, order, 1)
+        near = self._by_graph(queries, k) if self._graph is not None else [self._exact(query, k) for query in queries]
+        best = [np.argsort(-scores, kind="stable")[:k] for _, scores in near]  # stable over ascending rows
+        return (
+            np.stack([rows[order] for (rows, _), order in zip(near, best, strict=True)]),
+            np.stack([scores[order] for (_, scores), order in zip(near, best, strict=True)]),
+        )
 
-    def _nearest(self, queries: np.ndarray, k: int) -> np.ndarray:
-        """Row numbers int64[m, k] of the nearest rows, in no order."""
-        if self._graph is None:
-            return self._exact(queries, k)
-        ids: np.ndarray = self._graph.search(queries, k)[1].astype(np.int64)
-        short = (ids < 0).any(axis=1)  # the walk over the graph met fewer than k rows
-        if short.any():
-            ids[short] = self._exact(queries[short], k)
-        return ids
+    def _by_graph(self, queries: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Rows among which the nearest of each query are, sorted, and their cosines; found by a walk over the graph."""
+        assert self._graph is not None
+        found = self._graph.search(queries, min(k + _SPARE, len(self.rows)))[1].astype(np.int64)  # (m, k + spare)
+        # -1: the walk met fewer rows than were asked for.
+        return [
+            (rows := np.sort(ids), self.cosine(rows, query)) if ids.min() >= 0 else self._exact(query, k)
+            for ids, query in zip(found, queries, strict=True)
+        ]
 
-    def _exact(self, queries: np.ndarray, k: int) -> np.ndarray:
-        ids: np.ndarray = faiss.knn(queries, self.rows, k, metric=faiss.METRIC_INNER_PRODUCT)[1]
-        return ids.astype(np.int64)
+    def _exact(self, query: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Rows among which the k nearest are, sorted, and their cosines; all rows where codes leave a doubt."""
+        if len(self.rows) >= _CODED:
+            rows, bound = self._codes.search(query, k)
+            scores = self.cosine(rows, query)
+            if np.count_nonzero(scores > bound) >= k:
+                return rows, scores
+        return np.arange(len(self.rows)), self.cosine(np.arange(len(self.rows)), query)
+
+    @cached_property
+    def _codes(self) -> Codes:
+        return Codes(self.rows)
 
     def cosine(self, ids: np.ndarray, query: np.ndarray) -> np.ndarray:
         """Cosine of the given rows with one query, float32[len(ids)] in [-1, 1]."""
-        return _dots(self.rows[ids], query)
+        return self.cosines(ids, query[None])[:, 0]
 
     def cosines(self, ids: np.ndarray, queries: np.ndarray) -> np.ndarray:
-        """Cosine of the given rows with each of m queries (m, D), float32[len(ids), m]; the rows are gathered once."""
-        rows = self.rows[ids]
-        return np.stack([_dots(rows, query) for query in queries], axis=1)
+        """Cosine of the given rows with each of m queries (m, D), float32[len(ids), m].
 
-
-def _dots(rows: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Cosine of each row with its own other, or with the one other of all, float32[n] in [-1, 1].
-
-    One dot product a row: a single matrix product rounds a row's score by where it stands among the rest.
-    """
-    scores = (rows[:, None, :] @ others[..., None])[:, 0, 0]  # (n, 1, D) @ ([n,] D, 1)
-    return np.asarray(np.clip(scores, -1.0, 1.0))
+        One dot product a pair: a matrix product rounds a row's score by where it stands among the rest.
+        """
+        (m, dim), n = queries.shape, len(ids)
+        out, queries = np.empty((m, n), dtype=np.float32), np.ascontiguousarray(queries, dtype=np.float32)
+        wanted = np.ascontiguousarray(np.broadcast_to(ids, (m, n)), dtype=np.int64)
+        pointers = (faiss.swig_ptr(array) for array in (out, queries, self.rows, wanted))
+        faiss.fvec_inner_products_by_idx(*pointers, dim, m, n)  # type: ignore[attr-defined]
+        return np.clip(out.T, -1.0, 1.0)
 
 
 def make_hnsw(rows: np.ndarray) -> faiss.Index | None:
@@ -155,7 +167,7 @@ def similar_pairs(
     score = np.empty(len(pairs), dtype=np.float32)
     for start in range(0, len(pairs), 4096):
         a, b = pairs[start : start + 4096].T
-        score[start : start + 4096] = _dots(rows[a], rows[b])
+        score[start : start + 4096] = (rows[a][:, None, :] @ rows[b][..., None])[:, 0, 0].clip(-1.0, 1.0)
     keep = score >= threshold
     return pairs[keep], score[keep]
 

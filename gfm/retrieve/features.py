@@ -19,6 +19,12 @@ NODE_INPUTS = (
     "fact_cosine_z",
     "fact_rest",
     "fact_rest_z",
+    "first_z",  # cosine with a part of the question, see `question_parts`
+    "middle_z",
+    "last_z",
+    "fact_first_z",
+    "fact_middle_z",
+    "fact_last_z",
     "bm25",  # of a passage, share of the best score in the index
     "bm25_z",
     "overlap",  # idf-weighted share of a name's tokens that the question holds, of the question's that a passage holds
@@ -36,6 +42,9 @@ EDGE_INPUTS = (
     "fact_cosine_z",
     "fact_rest",
     "fact_rest_z",
+    "fact_first_z",
+    "fact_middle_z",
+    "fact_last_z",
     "weight",  # of a subject edge, 1 / passages on the subject: one of many says little
 )
 _EPSILON = 1e-6
@@ -43,8 +52,24 @@ NAMED = 0.99  # share of a name's tokens from which the question names it; round
 _MAX_NAMED = 4
 
 
-def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates) -> Data:
+def question_parts(text: str) -> list[str]:
+    """The first half of a question's words, the middle half and the last half.
+
+    A question of several steps is near none of the facts it needs as a whole; a half of it is nearer to one of them.
+    """
+    words = text.split() or [text]
+    half, quarter = (len(words) + 1) // 2, len(words) // 4
+    return [" ".join(words[start : start + half]) for start in (0, quarter, len(words) - half)]
+
+
+def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates, parts: np.ndarray) -> Data:
     """The network's input for one question.
+
+    Args:
+        builder: Over the index.
+        signals: Of the question.
+        found: Its candidates.
+        parts: float32[3, D], unit vectors of `question_parts`.
 
     Returns:
         `Data` with node_input float32[n, len(NODE_INPUTS)], edge_input float32[e, len(EDGE_INPUTS)],
@@ -52,7 +77,7 @@ def subgraph(builder: CandidateBuilder, signals: Signals, found: Candidates) -> 
         passage number), edge_triple int64[e].
     """
     overlap = builder.index.lexical.name_overlap(found.entities, signals.token_ids)
-    probes = np.stack([signals.vector, _rest(builder, signals, found.entities, overlap)])  # (2, D)
+    probes = np.stack([signals.vector, _rest(builder, signals, found.entities, overlap), *parts])  # (5, D)
     facts = _FactValues(builder, found, probes)
     edges = _edge_inputs(builder, found, facts)
     nodes = _node_inputs(builder, signals, found, probes, overlap, facts)
@@ -98,12 +123,13 @@ def _rest(builder: CandidateBuilder, signals: Signals, entities: np.ndarray, ove
 
 
 class _FactValues:
-    """Similarities of every fact of the subgraph with the question and with its rest.
+    """Similarities of every fact of the subgraph with the question, with its rest and with its parts.
 
     Attributes:
         edge_fact: int64[e], the fact of each edge, -1 for others.
         passage_fact: int64[·], facts of the candidate passages; ``passage_owner`` says whose, in local passage numbers.
-        value: float32[F, 4]: cosine, its z-score, cosine with the rest, its z-score; only rows of these facts are set.
+        value: float32[F, 7]: cosine, its z-score, cosine with the rest, its z-score, z-scores of the cosines with the
+            three parts; only rows of these facts are set.
     """
 
     def __init__(self, builder: CandidateBuilder, found: Candidates, probes: np.ndarray):
@@ -114,20 +140,25 @@ class _FactValues:
         wanted[self.passage_fact] = True
         wanted[self.edge_fact[self.edge_fact >= 0]] = True
         facts = np.flatnonzero(wanted)
-        cosine = builder.index.fact_vectors.cosines(facts, probes)  # (facts, 2)
-        self.value = np.zeros((builder.graph.num_facts, 4), dtype=np.float32)
-        self.value[facts] = np.concatenate([cosine, standardise(cosine)], axis=1)[:, [0, 2, 1, 3]]
+        cosine = builder.index.fact_vectors.cosines(facts, probes)  # (facts, 5)
+        self.value = np.zeros((builder.graph.num_facts, 7), dtype=np.float32)
+        self.value[facts] = _beside(cosine, standardise(cosine))
+
+
+def _beside(raw: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """(m, 5) and (m, 5) to (m, 7): of whole and rest, value and z-score in turn; of the parts, the z-score."""
+    return np.concatenate([raw, z], axis=1)[:, [0, 5, 1, 6, 7, 8, 9]]
 
 
 def _edge_inputs(builder: CandidateBuilder, found: Candidates, facts: _FactValues) -> np.ndarray:
-    """float32[e, 5]."""
+    """float32[e, 8]."""
     is_fact = facts.edge_fact >= 0
     out = np.zeros((len(is_fact), len(EDGE_INPUTS)), dtype=np.float32)
-    out[is_fact, :4] = facts.value[facts.edge_fact[is_fact]]
-    out[:, 4] = builder.graph.edge_weight[found.edge]
+    out[is_fact, :7] = facts.value[facts.edge_fact[is_fact]]
+    out[:, 7] = builder.graph.edge_weight[found.edge]
     subject = np.flatnonzero(np.isin(found.edge_kind, (SUBJECT, INVERSE_SUBJECT)))
     about = found.entities[found.edge_index[:, subject].min(axis=0)]  # entities have the smaller local numbers
-    out[subject, 4] = 1.0 / np.maximum(builder.subject_count[about + 1], 1)
+    out[subject, 7] = 1.0 / np.maximum(builder.subject_count[about + 1], 1)
     return out
 
 
@@ -139,7 +170,7 @@ def _node_inputs(
     overlap: np.ndarray,
     facts: _FactValues,
 ) -> np.ndarray:
-    """float32[n, 19]."""
+    """float32[n, 25]."""
     graph, index = builder.graph, builder.index
     n_e, n = len(found.entities), len(found.hop)
     entity, passage = slice(0, n_e), slice(n_e, n)
@@ -152,10 +183,11 @@ def _node_inputs(
         (entity, index.entity_vectors, found.entities),
         (passage, index.passage_vectors, found.passages),
     ):
-        raw = np.concatenate([vectors.cosines(numbers, probes), best[part], mass[part]], axis=1)  # (·, 5)
+        raw = np.concatenate([vectors.cosines(numbers, probes), best[part], mass[part]], axis=1)  # (·, 11)
         z = standardise(raw)
-        out[part, 0:8:2], out[part, 1:8:2] = raw[:, :4], z[:, :4]
-        out[part, column["pagerank_z"]] = z[:, 4]
+        near, near_fact = _beside(raw[:, :5], z[:, :5]), _beside(raw[:, 5:10], z[:, 5:10])
+        out[part, :14] = np.concatenate([near[:, :4], near_fact[:, :4], near[:, 4:], near_fact[:, 4:]], axis=1)
+        out[part, column["pagerank_z"]] = z[:, 10]
     subject = index.subjects[found.passages]
     bm25 = signals.bm25[found.passages]
     out[passage, column["bm25"]] = bm25 / max(float(signals.bm25.max(initial=0.0)), _EPSILON)
@@ -172,11 +204,11 @@ def _node_inputs(
 
 
 def _best_facts(found: Candidates, facts: _FactValues) -> np.ndarray:
-    """Best similarities of a fact at each node, float32[n, 2]: a passage's own facts, an entity's edges; 0 without."""
+    """Best similarities of a fact at each node, float32[n, 5]: a passage's own facts, an entity's edges; 0 without."""
     n_e, n = len(found.entities), len(found.hop)
     is_fact = facts.edge_fact >= 0
     node = np.concatenate([found.edge_index[1, is_fact], n_e + facts.passage_owner])
-    value = facts.value[np.concatenate([facts.edge_fact[is_fact], facts.passage_fact])][:, [0, 2]]
-    best = np.full((n, 2), -np.inf, dtype=np.float32)
+    value = facts.value[np.concatenate([facts.edge_fact[is_fact], facts.passage_fact])][:, [0, 2, 4, 5, 6]]
+    best = np.full((n, 5), -np.inf, dtype=np.float32)
     np.maximum.at(best, node, value)
     return np.where(np.isfinite(best), best, 0.0)

@@ -14,9 +14,9 @@ from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, INVERSE_FACT
 from gfm.index.index import GraphIndex
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
-from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector, ranked
+from gfm.retrieve.base import Stopwatch, as_query, passage_hits, ranked
 from gfm.retrieve.candidates import CandidateBuilder, Candidates
-from gfm.retrieve.features import EDGE_INPUTS, NAMED, NODE_INPUTS, subgraph
+from gfm.retrieve.features import EDGE_INPUTS, NAMED, NODE_INPUTS, question_parts, subgraph
 from gfm.retrieve.prune import Kept, evidence_paths, prune
 from gfm.retrieve.signals import CandidateSettings, Signals
 from gfm.types import Entity, GfmError, Hit, PathStep, Query, Retrieval, Triple
@@ -85,13 +85,14 @@ class GNNRetriever:
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages with the entities, facts and paths that lead to them."""
         query, clock = as_query(query, top_k), Stopwatch()
-        vector = query_vector(self.index, query, clock)
+        with clock.stage("encode"):
+            vectors = self.index.encode([query.text, *question_parts(query.text)])
         with clock.stage("signals"):
-            signals = self.builder.signals(query.text, vector)
+            signals = self.builder.signals(query.text, vectors[0])
         with clock.stage("candidates"):
             found = self.builder.build(signals)
         with clock.stage("inputs"):
-            data = subgraph(self.builder, signals, found)
+            data = subgraph(self.builder, signals, found, vectors[1:])
         with clock.stage("network"), torch.inference_mode():
             scores = self.model(data)
             node = torch.sigmoid(scores.node).numpy().astype(np.float64)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,10 +36,10 @@ class CandidateSettings:
     seeds: int = 64
     facts: int = 32
     near_facts: int = 256
-    max_start: int = 160
+    max_start: int = 128
     hops: int = 2
-    beam: int = 256
-    max_entities: int = 512
+    beam: int = 128
+    max_entities: int = 256
     max_passages: int = 256
     pagerank_passages: int = 96
     bm25_passages: int = 32
@@ -108,15 +107,11 @@ def read_signals(
         vector: float32[D], its unit vector.
     """
     s, graph = settings, index.graph
-    # FAISS gives one query one thread, and lets others run meanwhile. The pool is made anew each time: one that is kept
-    # would be dead in a process forked off later.
-    with ThreadPoolExecutor(1) as beside:
-        nearest = beside.submit(index.entity_vectors.search, vector[None], s.seeds)
-        token_ids = index.lexical.token_ids(text)
-        bm25 = index.lexical.bm25(token_ids)
-        facts, fact_cosine = (x[0] for x in index.fact_vectors.search(vector[None], max(s.near_facts, s.facts)))
-        passages, cosine = (x[0] for x in index.passage_vectors.search(vector[None], max(s.dense_passages, 64)))
-        seeds = nearest.result()[0][0]
+    token_ids = index.lexical.token_ids(text)
+    bm25 = index.lexical.bm25(token_ids)
+    seeds = index.entity_vectors.search(vector[None], s.seeds)[0][0]
+    facts, fact_cosine = (x[0] for x in index.fact_vectors.search(vector[None], max(s.near_facts, s.facts)))
+    passages, cosine = (x[0] for x in index.passage_vectors.search(vector[None], max(s.dense_passages, 64)))
     nodes, mass = restart(index, facts[: s.pagerank_facts], fact_cosine, passages, cosine)
     rank = push(graph, probability, nodes, mass)
     known = np.full(graph.num_facts, np.nan, dtype=np.float32)

@@ -17,7 +17,7 @@ from torch_geometric.data import Data
 from gfm.index.index import GraphIndex
 from gfm.progress import track
 from gfm.retrieve.candidates import CandidateBuilder
-from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, subgraph
+from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, question_parts, subgraph
 from gfm.retrieve.signals import CandidateSettings
 from gfm.train.labels import label
 from gfm.types import GfmError, Query
@@ -25,7 +25,7 @@ from gfm.types import GfmError, Query
 _NODE_KEYS = ("node_input", "node_kind", "node_number", "y", "document")
 _EDGE_KEYS = ("edge_input", "edge_kind", "edge_index", "edge_triple", "edge_y")
 # Raise when the meaning of an input or of a label changes: old files are then built anew.
-_VERSION = 5
+_VERSION = 6
 
 
 def make_subgraphs(
@@ -41,11 +41,13 @@ def make_subgraphs(
     """
     builder = CandidateBuilder(index, settings)
     asked = [q for q in queries if qrels.get(q.id)]
-    vectors = index.encode([q.text for q in asked])
+    vectors = index.encode([text for q in asked for text in (q.text, *question_parts(q.text))])
     out = []
-    for query, vector in track(zip(asked, vectors, strict=True), len(asked), title):
+    for query, (vector, *parts) in track(
+        zip(asked, vectors.reshape(len(asked), 4, -1), strict=True), len(asked), title
+    ):
         signals = builder.signals(query.text, vector)
-        data = subgraph(builder, signals, builder.build(signals))
+        data = subgraph(builder, signals, builder.build(signals), np.stack(parts))
         gold = {d for d, score in qrels[query.id].items() if score > 0}
         label(data, index, gold, query.metadata)
         data.num_gold = torch.tensor([len(gold)])

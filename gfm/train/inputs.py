@@ -15,6 +15,7 @@ from gfm.types import GfmError
 GROUPS = {
     "question": ("cosine*",),  # similarity with the question
     "rest": ("rest*", "fact_rest*"),  # with what is left of it without its names
+    "parts": ("first_z", "middle_z", "last_z", "fact_first_z", "fact_middle_z", "fact_last_z"),  # with parts of it
     "facts": ("fact_cosine*",),  # of facts, at nodes and on edges
     "words": ("bm25*", "overlap*"),
     "pagerank": ("pagerank*",),

@@ -114,6 +114,27 @@ def test_encoded_queries_are_looked_up_and_others_encoded() -> None:
     assert encoder.fingerprint == beneath.fingerprint
 
 
+def test_each_text_bears_its_share_of_its_batch() -> None:
+    encoder = EncodedQueries(HashingEncoder(32), ["a b c d", "e"], with_parts=True)
+    assert encoder.spent == 0.0
+    encoder.encode(["e"], is_query=True)
+    assert encoder.spent == encoder.seconds > 0.0
+    encoder.encode(["a b c d", "a b", "b c", "c d"], is_query=True)
+    assert encoder.spent > 2 * encoder.seconds
+    with pytest.raises(AttributeError, match="nothing beneath"):
+        unreachable(encoder).encode(["a", "b"], is_query=True)
+
+
+def unreachable(encoder: EncodedQueries) -> EncodedQueries:
+    """The same without what it stands on: it can only look up."""
+
+    def beneath() -> None:
+        raise AttributeError("nothing beneath")
+
+    encoder._beneath = beneath  # type: ignore[method-assign, assignment]
+    return encoder
+
+
 def test_open_retriever_refuses_a_checkpoint_for_a_retriever_without_one(z_index: Path) -> None:
     index = GraphIndex.open(z_index)
     with pytest.raises(GfmError, match="'dense' has no network"):

@@ -17,7 +17,7 @@ from gfm.graph.knowledge_graph import FACT, INVERSE_FACT, INVERSE_SUBJECT, SUBJE
 from gfm.index.index import GraphIndex
 from gfm.index.vectors import Vectors
 from gfm.retrieve.candidates import CandidateBuilder
-from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, standardise, subgraph
+from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, question_parts, standardise, subgraph
 from gfm.retrieve.signals import CandidateSettings
 
 Stub = Callable[..., SimpleNamespace]
@@ -26,10 +26,17 @@ X, Y, Z, _ = AXES
 HALF = np.array([1, 1, 0, 0], dtype=np.float32) / np.float32(2**0.5)
 
 
-def inputs_of(index: Any, text: str, vector: np.ndarray = X, chosen: CandidateSettings | None = None) -> Data:
+def inputs_of(
+    index: Any,
+    text: str,
+    vector: np.ndarray = X,
+    chosen: CandidateSettings | None = None,
+    parts: np.ndarray | None = None,
+) -> Data:
+    """Inputs of a question; each of its parts has the vector of the whole unless given."""
     builder = CandidateBuilder(index, chosen or CandidateSettings())
     signals = builder.signals(text, vector)
-    return subgraph(builder, signals, builder.build(signals))
+    return subgraph(builder, signals, builder.build(signals), np.stack([vector] * 3) if parts is None else parts)
 
 
 def column(data: Data, name: str) -> list[float]:
@@ -146,6 +153,40 @@ def test_facts_at_a_node_and_on_an_edge(mill: SimpleNamespace) -> None:
     assert {value for ends, value in weight.items() if 3 not in ends} == {1.0}
 
 
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("a b c d e f g h", ["a b c d", "c d e f", "e f g h"]),
+        ("a b c d e", ["a b c", "b c d", "c d e"]),
+        ("Who?", ["Who?"] * 3),
+        ("谁建造了它？", ["谁建造了它？"] * 3),
+        ("  ", ["  "] * 3),
+    ],
+)
+def test_parts_of_a_question(text: str, parts: list[str]) -> None:
+    assert question_parts(text) == parts
+
+
+def test_parts_are_compared_with_each_node_and_each_fact(mill: SimpleNamespace) -> None:
+    """Facts stand at 45 degrees and along Z, names at X, Y, Z and -X, passages at X, Y and -X."""
+    data = inputs_of(mill, "Who built Tarn Mill?", X, parts=np.stack([X, Z, HALF]))
+    for part, vector in (("first", X), ("middle", Z), ("last", HALF)):
+        names, passages = np.stack([X, Y, Z, -X]) @ vector, np.stack([X, Y, -X]) @ vector
+        expected = [*standardise(names), *standardise(passages)]
+        assert column(data, f"{part}_z") == pytest.approx(expected, abs=1e-6)
+        fact = standardise(np.stack([HALF, Z]) @ vector)
+        found = edge_column(data, f"fact_{part}_z")
+        assert [found[0, 1], found[1, 0], found[1, 2], found[2, 1]] == pytest.approx(fact[[0, 0, 1, 1]], abs=1e-6)
+        best = [
+            fact[0],
+            fact.max(),
+            fact[1],
+            0.0,
+        ]  # of Tarn Mill, of Orla Venn, of Port Isk, of Orla Mill, who has none
+        assert column(data, f"fact_{part}_z")[:4] == pytest.approx(standardise(np.array(best)), abs=1e-5)
+        assert column(data, f"fact_{part}_z")[4:] == pytest.approx(standardise(np.array([*fact, 0.0])), abs=1e-5)
+
+
 def test_rest_is_the_question_without_the_name_in_it(mill: SimpleNamespace) -> None:
     """The question points half at Tarn Mill's own vector; what is left of it points at Orla Venn's."""
     data = inputs_of(mill, "Who built Tarn Mill?", HALF)
@@ -243,9 +284,8 @@ def test_best_facts_of_any_graph(random_index: Stub, seed: int, num_entities: in
 
 
 def test_pagerank_is_the_standardised_log_mass(mill: SimpleNamespace) -> None:
-    builder = CandidateBuilder(mill, CandidateSettings())
-    signals = builder.signals("Who?", X)
-    z = column(subgraph(builder, signals, builder.build(signals)), "pagerank_z")
+    signals = CandidateBuilder(mill, CandidateSettings()).signals("Who?", X)
+    z = column(inputs_of(mill, "Who?"), "pagerank_z")
     mass = np.log(signals.pagerank + 1e-7)
     for part in (slice(0, 4), slice(4, 7)):
         assert z[part] == pytest.approx(((mass[part] - mass[part].mean()) / mass[part].std()).tolist(), abs=1e-4)
@@ -262,8 +302,9 @@ def test_another_scale_of_bm25_changes_nothing(mill: SimpleNamespace) -> None:
     builder = CandidateBuilder(mill, CandidateSettings())
     signals = builder.signals("Who built Tarn Mill?", HALF)
     found = builder.build(signals)
-    one = subgraph(builder, signals, found)
-    two = subgraph(builder, replace(signals, bm25=signals.bm25 * 8), found)
+    parts = np.stack([HALF] * 3)
+    one = subgraph(builder, signals, found, parts)
+    two = subgraph(builder, replace(signals, bm25=signals.bm25 * 8), found, parts)
     assert torch.allclose(one.node_input, two.node_input, atol=1e-5)
 
 

@@ -17,7 +17,7 @@ from gfm.index.index import GraphIndex
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
 from gfm.retrieve.dense import DenseRetriever
-from gfm.retrieve.features import subgraph
+from gfm.retrieve.features import question_parts, subgraph
 from gfm.retrieve.gnn import GNNRetriever
 from gfm.retrieve.signals import CandidateSettings
 from gfm.types import GfmError, Query, Retrieval
@@ -79,8 +79,9 @@ def test_scores_are_the_networks(z: GraphIndex, model: GraphRetrieverModel) -> N
     """Of a fact, the better of its two directions."""
     retriever = GNNRetriever(z, model, keep=1.0)
     result = retriever.retrieve(SEA, top_k=5)
-    signals = retriever.builder.signals(SEA, z.encode([SEA])[0])
-    data = subgraph(retriever.builder, signals, retriever.builder.build(signals))
+    vector, *parts = z.encode([SEA, *question_parts(SEA)])
+    signals = retriever.builder.signals(SEA, vector)
+    data = subgraph(retriever.builder, signals, retriever.builder.build(signals), np.stack(parts))
     with torch.inference_mode():
         node, edge = (torch.sigmoid(x) for x in model(data))
     passages = {
