@@ -8,8 +8,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.fake_llm import FakeLLM, facts
 
 _SNIPPET = re.compile(r"<!-- run -->\n```(bash|python)\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)")
@@ -22,6 +25,7 @@ PAGES = (
     "docs/ablations.md",
     "docs/explain.md",
     "docs/troubleshooting.md",
+    "docs/llm.md",
 )
 _DOCUMENTS = 12  # of the demo corpus: enough to answer from, few enough to encode in a second
 
@@ -53,14 +57,34 @@ def checkout(repository: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def model_that_quotes(body: dict[str, Any], number: int) -> str:
+    """Finds one entity in each passage, the first word of it, and answers every question with its first source."""
+    if body.get("stream"):
+        return "Somebody did [1], says [99]."
+    said = body["messages"][-1]["content"]
+    return facts(entities=[(said.split()[1], "thing")])
+
+
+def check_language_models(outputs: list[str], fake_llm: FakeLLM) -> None:
+    """What the page on language models shows: a dry run, a build, an answer."""
+    dry, built, asked = outputs
+    assert dry.startswith("language model: 12 calls (0 of 12 passages are known)")
+    assert "passages asked about: ok 12, empty 0, failed 0" in built
+    assert asked.startswith("Somebody did [1], says.\n\nSources\n[1] ")
+    assert "taken out: [99]" in asked
+    assert sum("<passage>" in str(body) for body in fake_llm.requests) == 12
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the snippets are for a POSIX shell")
-def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
+def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeLLM) -> None:
+    fake_llm.behave = model_that_quotes
     environment = {
         **os.environ,
         "PATH": f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(repository),
         "PYTHONIOENCODING": "utf-8",
+        "OPENAI_BASE_URL": fake_llm.url,
     }
     outputs = []
     for language, text in snippets(repository):
@@ -77,13 +101,14 @@ def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
     assert outputs[5].startswith("graphml 12 ")
     assert re.search(r"^Czech Republic \(alias\): Czechia \(\d+\)$", outputs[6], re.MULTILINE)
     assert outputs[7].endswith("wrote why.html: open it in any browser\n")
+    check_language_models(outputs[8:], fake_llm)
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    assert [language for language, _ in snippets(repository)] == ["bash", "python"] * 3 + ["bash"] * 2
+    assert [language for language, _ in snippets(repository)] == ["bash", "python"] * 3 + ["bash"] * 5
 
 
 @pytest.mark.parametrize("page", PAGES)
