@@ -1,4 +1,4 @@
-"""The command line: demo, index, search, stats; `cli_index`, `cli_bench` and `cli_exchange` have the rest."""
+"""The command line: demo, index, search, stats; the other files named cli have the rest."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_bench, cli_exchange
+from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm
 from gfm.cli_index import AsJson, IndexFolder, hub_rows, register, seconds_line
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.doors import say as _say
@@ -32,7 +32,8 @@ _EXAMPLES = {
     "index": (
         "\b\nExamples:\n  gfm index corpus.jsonl --out my_index\n"
         "  gfm index notes/ --out my_index --json\n"
-        "  gfm index corpus.jsonl --out my_index --triples triples.jsonl"
+        "  gfm index corpus.jsonl --out my_index --triples triples.jsonl\n"
+        "  gfm index corpus.jsonl --out my_index --extractor llm:llm.yaml --dry-run"
     ),
     "search": '\b\nExample:\n  gfm search my_index "Which sea is near the birthplace of the builder of Tarn Mill?"',
     "stats": "\b\nExample:\n  gfm stats my_index --json",
@@ -88,6 +89,7 @@ def _options(
     """A trained graph retriever for retrieval-augmented generation."""
 
 
+app.command("ask", short_help="Answer a question, with citations.", epilog=cli_ask.ASK_EXAMPLES)(cli_ask.ask)
 app.command("bench", short_help="Compare retrievers on question sets.", epilog=cli_bench.BENCH_EXAMPLES)(
     cli_bench.bench
 )
@@ -127,7 +129,7 @@ def index(
     ] = None,
     encoder: Encoder = _DEFAULT_ENCODER,
     extractor: Annotated[
-        str, typer.Option(metavar="NAME", help="spacy, spacy:PIPELINE, or none (titles and given triples only).")
+        str, typer.Option(metavar="NAME", help="spacy, spacy:PIPELINE, llm, llm:FILE, or none (titles alone).")
     ] = "spacy",
     aliases: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Other names to merge (JSONL or CSV: alias, name).")
@@ -138,36 +140,41 @@ def index(
     encoding: Annotated[
         str | None, typer.Option(metavar="NAME", help="Encoding of all text files; found for each unless given.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what asking a language model would cost; ask nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build an index of texts, and tell what became of every file."""
-    from gfm.index.documents import NothingToIndexError
+    from gfm.extract import make_extractors
+    from gfm.index.documents import NothingToIndexError, read_documents
     from gfm.index.index import GraphIndex
     from gfm.index.recipe import BuildSettings
+    from gfm.text.encoder import load_encoder
 
     try:
-        made = GraphIndex.build(
-            path,
-            out,
-            encoder=encoder,
-            extractor=extractor,
-            triples=triples,
-            aliases=aliases,
-            settings=BuildSettings(chunk_tokens=chunk_tokens, chunk_overlap=chunk_overlap),
-            cache=cache,
-            encoding=encoding,
-        )
+        found = read_documents(path, encoding)
     except NothingToIndexError as error:
         _account(error.account, as_json)
         raise
+    extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
+    settings = BuildSettings(chunk_tokens=chunk_tokens, chunk_overlap=chunk_overlap)
+    loaded = load_encoder(encoder)
+    cli_llm.show_plan(extractors, found.documents, loaded, settings, cache, out, dry_run, as_json)
+    if dry_run:
+        return
+    made = GraphIndex.build_from(found.documents, extractors, out, loaded, aliases, settings, cache)
+    made.account = found.account
     if chunk_tokens > made.encoder.max_tokens:
         _warn(f"the encoder reads {made.encoder.max_tokens} tokens: passages hold no more, not {chunk_tokens}")
     _warn_of_bare_passages(made)
+    asked = cli_llm.asked(extractors)
     if as_json:
         row = {"path": str(out.absolute()), "generation": made.generation, "counts": made.manifest["counts"]}
-        _account(made.account, as_json, **row, seconds=made.build_seconds)
+        _account(made.account, as_json, **row, seconds=made.build_seconds, **asked)
         return
     _show_built(made, out)
+    cli_llm.show_asked(extractors)
 
 
 def _show_built(made: GraphIndex, out: Path) -> None:
@@ -216,6 +223,7 @@ def search(
 @app.command("stats", short_help="What an index holds.", epilog=_EXAMPLES["stats"])
 def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
     """What an index holds and how it was built; every checksum is verified."""
+    from gfm.graph.health import bare_passages
     from gfm.index.index import GraphIndex
 
     opened = GraphIndex.open(index_folder.absolute())
@@ -224,7 +232,7 @@ def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
         "path": str(opened.path),
         "generation": opened.generation,
         "counts": manifest["counts"],
-        "passages_without_entities": _bare_passages(opened),
+        "passages_without_entities": bare_passages(opened.graph),
         "hubs": hub_rows(opened),
         "encoder": {name: manifest["encoder"][name] for name in ("name", "dim", "revision")},
         "extractors": manifest["extractors"],
@@ -243,13 +251,6 @@ def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
             _say(f"{name.replace('_', ' ')}: {_flat(value)}")
 
 
-def _bare_passages(opened: GraphIndex) -> int:
-    """Number of passages that no entity is linked with."""
-    graph = opened.graph
-    degrees = graph.node_ptr[1:] - graph.node_ptr[:-1]  # (N + P,)
-    return int((degrees[graph.num_entities :] == 0).sum())
-
-
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in value.items())
@@ -258,7 +259,9 @@ def _flat(value: Any) -> str:
 
 def _warn_of_bare_passages(made: GraphIndex) -> None:
     """One warning for an index whose graph tells nothing of some or all passages."""
-    bare, total = _bare_passages(made), made.graph.num_passages
+    from gfm.graph.health import bare_passages
+
+    bare, total = bare_passages(made.graph), made.graph.num_passages
     if bare == total:
         what = "0 entities: the graph is empty, and questions are answered by vectors and words alone"
     elif bare:
@@ -323,6 +326,8 @@ def _shell(path: Path) -> str:
 
 
 cli_exchange.register(app, _say, _show_built, _DEFAULT_ENCODER)
+cli_explain.register(app, _say, _say_json)
+cli_doctor.register(app, _say, _say_json)
 
 if __name__ == "__main__":
     main()

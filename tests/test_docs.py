@@ -8,8 +8,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.fake_llm import FakeLLM, facts
 
 _SNIPPET = re.compile(r"<!-- run -->\n```(bash|python)\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)")
@@ -21,7 +24,9 @@ PAGES = (
     "docs/architecture.md",
     "docs/benchmark.md",
     "docs/ablations.md",
+    "docs/explain.md",
     "docs/troubleshooting.md",
+    "docs/llm.md",
 )
 _DOCUMENTS = 12  # of the demo corpus: enough to answer from, few enough to encode in a second
 
@@ -53,14 +58,34 @@ def checkout(repository: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def model_that_quotes(body: dict[str, Any], number: int) -> str:
+    """Finds one entity in each passage, the first word of it, and answers every question with its first source."""
+    if body.get("stream"):
+        return "Somebody did [1], says [99]."
+    said = body["messages"][-1]["content"]
+    return facts(entities=[(said.split()[1], "thing")])
+
+
+def check_language_models(outputs: list[str], fake_llm: FakeLLM) -> None:
+    """What the page on language models shows: a dry run, a build, an answer."""
+    dry, built, asked = outputs
+    assert dry.startswith("language model: 12 calls (0 of 12 passages are known)")
+    assert "passages asked about: ok 12, empty 0, failed 0" in built
+    assert asked.startswith("Somebody did [1], says.\n\nSources\n[1] ")
+    assert "taken out: [99]" in asked
+    assert sum("<passage>" in str(body) for body in fake_llm.requests) == 12
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the snippets are for a POSIX shell")
-def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
+def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeLLM) -> None:
+    fake_llm.behave = model_that_quotes
     environment = {
         **os.environ,
         "PATH": f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(repository),
         "PYTHONIOENCODING": "utf-8",
+        "OPENAI_BASE_URL": fake_llm.url,
     }
     outputs = []
     for language, text in snippets(repository):
@@ -84,13 +109,16 @@ def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
     ]
     assert outputs[7].endswith("fresh build: ok\nthe index is whole\n")
     assert outputs[8].startswith("('log/1',) ")
+    assert outputs[9].endswith("wrote why.html: open it in any browser\n")
+    check_language_models(outputs[10:], fake_llm)
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    assert [language for language, _ in snippets(repository)] == ["bash", "python"] * 3 + ["bash"] + ["bash", "python"]
+    languages = [language for language, _ in snippets(repository)]
+    assert languages == [*["bash", "python"] * 3, "bash", "bash", "python", *["bash"] * 4]
 
 
 @pytest.mark.parametrize("page", PAGES)
