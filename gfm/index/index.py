@@ -50,6 +50,12 @@ class GraphIndex:
     """
 
     def __init__(self, path: Path, encoder: Encoder | None = None):
+        self._start(path, encoder)
+        store.steady(path, self._load)
+        if encoder is not None:
+            check_encoder(self.path, self.fingerprint, encoder)
+
+    def _start(self, path: Path, encoder: Encoder | None) -> None:
         self.path = path
         self.build_seconds: dict[str, float] = {}
         self.account = Account(())
@@ -58,9 +64,7 @@ class GraphIndex:
         self._columns: dict[tuple[str, str], Any] = {}
         self._readers: dict[tuple[str, str], tuple[int, Callable[[np.ndarray], list[Any]]]] = {}
         self._reading = Lock()
-        store.steady(path, self._load)
-        if encoder is not None:
-            check_encoder(self.path, self.fingerprint, encoder)
+        self.parts: dict[str, GraphIndex] = {}  # see `gfm.index.part.where`
 
     def _load(self) -> None:
         """Open every file, so that none is looked for by name later."""
