@@ -75,9 +75,7 @@ class PartialIndex(GraphIndex):
             "triples": triples,
             "documents": np.flatnonzero([i in documents for i in whole._list("documents", "id")]),
         }
-        self._start(
-            whole.path, whole._encoder
-        )  # nothing is read from the folder: it may hold another generation by now
+        self._start(whole.path, whole._encoder)  # without reading the folder: it may hold another generation by now
         self.manifest, self.generation, self.fingerprint = whole.manifest, whole.generation, whole.fingerprint
         self._tables, self._details = whole._tables, whole._details
         self.graph = self._graph(mentions)
