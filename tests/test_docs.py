@@ -117,8 +117,9 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    languages = [language for language, _ in snippets(repository)]
-    assert languages == [*["bash", "python"] * 3, "bash", "bash", "python", *["bash"] * 4]
+    assert [language for language, _ in snippets(repository)] == (
+        ["bash", "python"] * 3 + ["bash"] + ["bash", "python"] + ["bash"] * 4
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -128,7 +128,10 @@ def move(rng: random.Random, kind: str, now: Documents) -> Move:
 
 
 def kills(root: Path, count: int) -> dict[str, int]:
-    """Kill builds, additions and deletions at random moments."""
+    """Kill builds, additions and deletions at random moments, until ``count`` of them were killed.
+
+    How long a step takes is learnt on the way: where one was over before its end, the next are not waited for as long.
+    """
     rng, path, found = random.Random(7), root / "index", Counter[str]()
     now, seconds = some(rng, 12), 0.0
     build(path, now)  # loads what is loaded late
@@ -136,13 +139,15 @@ def kills(root: Path, count: int) -> dict[str, int]:
         start = time.perf_counter()
         run(partial(build, path, now))
         seconds = time.perf_counter() - start
-    for i in range(count):
+    while found["killed"] < count:
+        i = found.total()
         step = move(rng, ("build", "add", "delete")[i % 3], now)
         pid = child(partial(step.go, path))
-        time.sleep(rng.random() * 1.2 * seconds)
+        time.sleep(rng.random() * seconds)
         os.kill(pid, signal.SIGKILL)
         code = os.waitpid(pid, 0)[1]
         found["killed" if os.WIFSIGNALED(code) else "finished"] += 1
+        seconds *= 1.05 if os.WIFSIGNALED(code) else 0.8
         check(path, now, step.after)
         step.go_on(path)
         now = step.after

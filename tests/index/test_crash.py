@@ -48,8 +48,7 @@ def worker(repository: Path, *arguments: object) -> tuple[dict[str, int], str]:
 def test_kills_at_random_moments(repository: Path, tmp_path: Path) -> None:
     """D08: each time the old or the new index opens, whole, and the next run goes on from the cache."""
     found, _ = worker(repository, "kills", tmp_path, KILLS)
-    assert sum(found.values()) == KILLS
-    assert found["killed"] > KILLS / 2
+    assert found["killed"] == KILLS
 
 
 @pytest.mark.slow
