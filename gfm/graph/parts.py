@@ -86,7 +86,7 @@ def number(said: Occurrences, linker: TitleLinker) -> GraphParts:
         subjects=said.subject.astype(np.int64),
         aliases=sorted((entity[a], entity[b]) for a, b in linker.aliases if a in entity and b in entity),
         given=[given.get(key) for key in said.keys],
-        forms=[sorted(spelt.items()) for spelt in forms],
+        forms=[sorted(spelt.items()) if len(spelt) > 1 else list(spelt.items()) for spelt in forms],
         descriptions=_descriptions(said, triple_ends),
         apart=sorted({group for group in groups if len(group) > 1}),
         self_loops=count_self_loops(said),

@@ -171,15 +171,12 @@ def synonyms(
         int64[S, 2] unique sorted pairs and float32[S] weights.
     """
     pairs, cosine = near.pairs()
+    digits = {i: _DIGITS.findall(keys[i]) for i in np.unique(pairs).tolist() if _DIGITS.search(keys[i])}
     different = {pair for group in apart for pair in combinations(sorted(group), 2)}
-    weight = {
-        (a, b): c
-        for (a, b), c in zip(pairs.tolist(), cosine.tolist(), strict=True)
-        if _DIGITS.findall(keys[a]) == _DIGITS.findall(keys[b]) and (a, b) not in different
-    }
-    weight.update({(min(a, b), max(a, b)): 1.0 for a, b in aliases})
-    ordered = sorted(weight)
-    return (
-        np.array(ordered, dtype=np.int64).reshape(-1, 2),
-        np.array([weight[p] for p in ordered], dtype=np.float32),
-    )
+    alike = [(a, b) not in different and digits.get(a) == digits.get(b) for a, b in pairs.tolist()]
+    kept = np.array(alike, dtype=bool)
+    one = np.sort(np.array(list(aliases), dtype=np.int64).reshape(-1, 2), axis=1)
+    pairs = np.concatenate([one, pairs[kept]])  # an alias comes first, so that its weight counts
+    found, first = np.unique(pairs, axis=0, return_index=True)
+    weight = np.concatenate([np.ones(len(one), np.float32), cosine[kept]])
+    return found, weight[first]

@@ -128,4 +128,4 @@ def best_form(forms: Mapping[str, int]) -> str:
             return 1
         return 2 if form == form.upper() and form != form.lower() and len(form) > 4 else 0
 
-    return min(forms, key=lambda form: (looks(form), -forms[form], form))
+    return next(iter(forms)) if len(forms) == 1 else min(forms, key=lambda form: (looks(form), -forms[form], form))
