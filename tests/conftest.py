@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 from gfm.types import Document
 from tests.fake_llm import FakeLLM, serve
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
+settings.register_profile("gfm", deadline=None)  # a busy machine is no defect
+settings.load_profile("gfm")
 torch.set_num_threads(2)
 torch.use_deterministic_algorithms(True)
 

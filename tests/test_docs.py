@@ -20,6 +20,7 @@ PAGES = (
     "README.md",
     "docs/data.md",
     "docs/exchange.md",
+    "docs/index.md",
     "docs/architecture.md",
     "docs/benchmark.md",
     "docs/ablations.md",
@@ -89,7 +90,7 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
     outputs = []
     for language, text in snippets(repository):
         command = ["bash", "-euo", "pipefail", "-c", text] if language == "bash" else [sys.executable, "-c", text]
-        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=120)
+        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=900)
         assert done.returncode == 0, f"{text}\n{done.stderr.decode()}"
         outputs.append(done.stdout.decode("utf-8"))
     assert re.search(r"^documents +12$", outputs[0], re.MULTILINE)
@@ -100,15 +101,25 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
     assert re.search(r"^read: 12 passages, \d+ rows of entities, \d+ triples$", outputs[4], re.MULTILINE)
     assert outputs[5].startswith("graphml 12 ")
     assert re.search(r"^Czech Republic \(alias\): Czechia \(\d+\)$", outputs[6], re.MULTILINE)
-    assert outputs[7].endswith("wrote why.html: open it in any browser\n")
-    check_language_models(outputs[8:], fake_llm)
+    assert [line for line in outputs[7].split("\n") if line.startswith("documents: added")] == [
+        "documents: added 1, updated 0, unchanged 2, deleted 0",
+        "documents: added 0, updated 1, unchanged 2, deleted 0",
+        "documents: added 0, updated 0, unchanged 2, deleted 1",
+        "documents: added 0, updated 0, unchanged 0, deleted 1",
+    ]
+    assert outputs[7].endswith("fresh build: ok\nthe index is whole\n")
+    assert outputs[8].startswith("('log/1',) ")
+    assert outputs[9].endswith("wrote why.html: open it in any browser\n")
+    check_language_models(outputs[10:], fake_llm)
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    assert [language for language, _ in snippets(repository)] == ["bash", "python"] * 3 + ["bash"] * 5
+    assert [language for language, _ in snippets(repository)] == (
+        ["bash", "python"] * 3 + ["bash"] + ["bash", "python"] + ["bash"] * 4
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)

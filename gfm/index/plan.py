@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from gfm.extract.llm import LLMExtractor
-from gfm.index.builder import BuildSettings, split_all
+from gfm.index.builder import split_all
 from gfm.index.cache import Cache
+from gfm.index.recipe import BuildSettings
 from gfm.llm.budget import dollars
 from gfm.text.encoder import Encoder
 from gfm.text.estimate import estimate_tokens

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from gfm.extract.llm import LLMExtractor
-from gfm.index.builder import BuildSettings, split_all
+from gfm.index.builder import split_all
 from gfm.index.cache import Cache
 from gfm.index.plan import plan_extraction
+from gfm.index.recipe import BuildSettings
 from gfm.llm.port import LLM
 from gfm.llm.settings import LLMSettings
 from gfm.text.encoder import HashingEncoder
