@@ -65,6 +65,12 @@ Encoder = Annotated[
 Checkpoint = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
 ]
+Filters = Annotated[
+    str | None,
+    typer.Option(
+        "--filter", metavar="JSON", help="""Only documents that fit, as in '{"metadata.year": {"$gt": 1990}}'."""
+    ),
+]
 
 
 def main() -> None:
@@ -202,14 +208,18 @@ def search(
     as_json: AsJson = False,
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Budget of the context.")] = 2000,
     checkpoint: Checkpoint = None,
+    filters: Filters = None,
 ) -> None:
     """Ask an index: ranked passages, the evidence paths to them, and the context for a language model."""
     from gfm import report
     from gfm.context import build_context
     from gfm.eval.run import open_retriever
+    from gfm.index.filters import read_filters
     from gfm.index.index import GraphIndex
+    from gfm.index.part import where
 
     opened = GraphIndex.open(index_folder.absolute())
+    opened = where(opened, read_filters(as_typed(filters))) if filters else opened
     found = open_retriever(opened, {"name": retriever}, str(checkpoint) if checkpoint else None).retrieve(
         as_typed(question), top_k
     )

@@ -14,13 +14,12 @@ import numpy as np
 from gfm.graph.knowledge_graph import KnowledgeGraph
 from gfm.graph.occurrences import NOTHING, Occurrences
 from gfm.index import store
-from gfm.index.lexical import NO_WORDS, Words
+from gfm.index.lexical import NO_WORDS, WORDS, Words
 from gfm.index.near import NOBODY, Near
 from gfm.types import Document, GfmError, Passage, Section
 
 KINDS = ("entity", "fact", "passage")
 _DOCUMENT = ("id", "title", "text", "metadata", "sections")
-_WORDS = ("bm25_indptr", "bm25_indices", "bm25_count", "name_ptr", "name_token")
 _COLUMNS = ("subject", "mention", "fact", "triple", "weight", "description", "self_loop")
 
 
@@ -146,7 +145,7 @@ def read_content(folder: Path) -> Content:
         texts["given"],
         said,
         _texts(folder, "entities", "name"),
-        Words(_texts(folder, "vocabulary", "token"), *(lexical[name] for name in _WORDS)),
+        Words(_texts(folder, "vocabulary", "token"), *(lexical[name] for name in WORDS)),
         Near(*(arrays[f"near_{name}"] for name in ("ptr", "other", "cosine"))),
         store.map_arrays(folder / "vectors.safetensors"),
     )

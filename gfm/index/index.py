@@ -46,14 +46,18 @@ class GraphIndex:
     """
 
     def __init__(self, path: Path, encoder: Encoder | None = None):
+        self._start(path, encoder)
+        store.steady(path, self._load)
+        if encoder is not None:
+            check_encoder(self.path, self.fingerprint, encoder)
+
+    def _start(self, path: Path, encoder: Encoder | None) -> None:
         self.path = path
         self.build_seconds: dict[str, float] = {}
         self.account = Account(())
         self.change: Change | None = None
         self._encoder = encoder
-        store.steady(path, self._load)
-        if encoder is not None:
-            check_encoder(self.path, self.fingerprint, encoder)
+        self.parts: dict[str, GraphIndex] = {}  # see `gfm.index.part.where`
 
     def _load(self) -> None:
         """Open every file, so that none is looked for by name later."""

@@ -12,8 +12,10 @@ import numpy as np
 from gfm.graph.knowledge_graph import expand, pointers
 from gfm.graph.occurrences import Numbers
 from gfm.text.normalise import words
+from gfm.types import GfmError
 
 _EPSILON = 1e-6
+WORDS = ("bm25_indptr", "bm25_indices", "bm25_count", "name_ptr", "name_token")  # arrays of `Words`, as they are stored
 
 
 class Lexical:
@@ -27,7 +29,7 @@ class Lexical:
     """
 
     def __init__(self, vocabulary: dict[str, int], arrays: dict[str, np.ndarray], num_passages: int):
-        self.vocabulary = vocabulary
+        self.vocabulary, self._arrays = vocabulary, arrays
         self.idf, self.name_ptr, self.name_token = arrays["idf"], arrays["name_ptr"], arrays["name_token"]
         self._bm25 = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
         self._bm25.scores = {
@@ -38,6 +40,25 @@ class Lexical:
         }
         self._bm25.nonoccurrence_array = None
         self.num_passages = num_passages
+
+    def part(self, moved: np.ndarray, old_names: Sequence[str], names: Sequence[str]) -> Lexical:
+        """Statistics of some of the passages and of some of the names, as if there were no others.
+
+        Args:
+            moved: int[P], the new number of each passage, or -1.
+            old_names: Names of all entities.
+            names: Names of those that are left.
+
+        Raises:
+            GfmError: The index was built by a version that kept no counts.
+        """
+        if not set(WORDS) <= set(self._arrays):
+            raise GfmError("expected an index that counts words, found one of an earlier version; build it again")
+        columns = (self._arrays[name] for name in WORDS)
+        words = merge_words(Words(list(self.vocabulary), *columns), moved, {}, old_names, names)
+        num_passages = int(moved.max(initial=-1)) + 1
+        vocabulary = {token: i for i, token in enumerate(words.vocabulary)}
+        return Lexical(vocabulary, lexical_arrays(words, num_passages), num_passages)
 
     def token_ids(self, text: str) -> np.ndarray:
         """Distinct known token ids of a text, sorted, int64."""

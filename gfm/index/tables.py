@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -49,13 +49,30 @@ class Tables:
             raise IndexError(f"{table}: expected numbers from 0 to {length - 1}, found {wrong[0]}")
         return read(numbers)
 
+    def rows(self, chosen: Mapping[str, np.ndarray]) -> Tables:
+        """The same tables with some of their rows, int64[·] by table; those of the others are not to be read."""
+        return _Rows(self, chosen)
+
     def _column(self, table: str, name: str) -> Any:
         """One column as an Arrow array, read on first use."""
         with self._reading:
             if (table, name) not in self._columns:
-                column = self._tables[table].read(columns=[name], use_threads=False)[name]
-                self._columns[table, name] = column.chunk(0) if column.num_chunks == 1 else column
+                self._columns[table, name] = self._read(table, name)
             return self._columns[table, name]
+
+    def _read(self, table: str, name: str) -> Any:
+        column = self._tables[table].read(columns=[name], use_threads=False)[name]
+        return column.chunk(0) if column.num_chunks == 1 else column
+
+
+class _Rows(Tables):
+    def __init__(self, whole: Tables, chosen: Mapping[str, np.ndarray]):
+        self._whole, self._chosen = whole, chosen
+        self._tables = {name: table for name, table in whole._tables.items() if name in chosen}
+        self._columns, self._readers, self._reading = {}, {}, Lock()
+
+    def _read(self, table: str, name: str) -> Any:
+        return self._whole._column(table, name).take(pa.array(self._chosen[table], pa.int64()))
 
 
 def _reader(column: Any) -> tuple[int, Callable[[np.ndarray], list[Any]]]:
