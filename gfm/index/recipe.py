@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gfm.extract import known_entities, restore_extractor
-from gfm.extract.extraction import Extraction, Extractor
+from gfm.extract.extraction import CostlyExtractor, Extraction, Extractor
 from gfm.graph.assemble import RULES
 from gfm.graph.entity_table import EntityTable
 from gfm.text.encoder import Encoder, Fingerprint, load_encoder
@@ -118,7 +118,7 @@ class Recipe:
         rows = [row for row in given if json.loads(row)[0] != _ALIAS]
         if extractors is None:
             extractors = [
-                restore_extractor(name, rows) if name == "given" else _KnownExtractor(path, name, known)
+                restore_extractor(name, rows) if name == "given" else _known_extractor(path, name, known)
                 for name, known in zip(names, settings, strict=True)
             ]
         found = [e.settings for e in extractors]
@@ -189,7 +189,8 @@ class _KnownExtractor:
         self._path, self.name, self.settings = path, name, settings
 
     @cached_property
-    def _made(self) -> Extractor:
+    def made(self) -> Extractor:
+        """The extractor itself."""
         made = restore_extractor(self.name, ())
         if made.settings != self.settings:
             raise _other_extractor(self._path, [self.settings], [made.settings])
@@ -197,4 +198,19 @@ class _KnownExtractor:
 
     def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
         """One extraction a passage, in order."""
-        return self._made.extract(passages, progress)
+        return self.made.extract(passages, progress)
+
+
+class _KnownCostlyExtractor(_KnownExtractor):
+    """One that asks a language model."""
+
+    def extract_each(self, passages: Sequence[Passage], progress: str = "") -> Iterator[tuple[int, Extraction]]:
+        """Extractions with the number of their passage, in the order in which they come."""
+        made = self.made
+        assert isinstance(made, CostlyExtractor)
+        yield from made.extract_each(passages, progress)
+
+
+def _known_extractor(path: Path, name: str, settings: str) -> Extractor:
+    kind = _KnownCostlyExtractor if name.partition(":")[0] == "llm" else _KnownExtractor
+    return kind(path, name, settings)
