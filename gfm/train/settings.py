@@ -212,9 +212,7 @@ def from_config(config: Mapping[str, Any], output: str | Path) -> TrainSettings:
     index, made = data.pop("index", None), data.pop("made", 0)
     if made:
         if index is None:
-            raise GfmError(
-                "data=self: expected an index to make questions of, found none; name one: data.index=INDEX"
-            )
+            raise GfmError("data=self: expected an index to make questions of, found none; name one: data.index=INDEX")
         sets = [{"name": "self", "index": str(index), "made": made}]
     if not isinstance(sets, Sequence) or isinstance(sets, str):
         raise GfmError(f"data.sets: expected a list, as in data.sets=[2wiki,musique], found {sets!r}")
