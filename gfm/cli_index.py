@@ -1,4 +1,4 @@
-"""Commands for the life of an index: add, update, delete, verify."""
+"""Commands for the life of an index: add, update, delete, retry, verify."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def register(app: typer.Typer) -> None:
         (add, "Add documents to an index.", "gfm add my_index more.jsonl"),
         (update, "Add documents, or replace those of the same ids.", "gfm update my_index notes/ --delete-missing"),
         (delete, "Delete documents by id.", "gfm delete my_index notes/old.md p5"),
+        (retry, "Ask the language model again about what failed.", "gfm retry my_index --dry-run"),
         (verify, "Check that an index is whole.", "gfm verify my_index --rebuild"),
     ):
         app.command(command.__name__, short_help=short, epilog=f"\b\nExample:\n  {example}")(command)
@@ -81,6 +82,22 @@ def delete(
     from gfm.index.living import change_corpora
 
     _tell(change_corpora(index_folder.absolute(), (), [as_typed(i) for i in ids], cache=cache), as_json)
+
+
+def retry(
+    index_folder: IndexFolder,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what it would cost; ask nothing.")] = False,
+    cache: CacheFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask the language model again about the passages that failed; the texts are those in the index."""
+    from gfm.index.retry import retry_failed
+
+    done = retry_failed(index_folder.absolute(), cache, dry_run, lambda plan: typer.echo(plan.text(), err=True))
+    if as_json:
+        say_json(done.as_json())
+        return
+    say("\n".join(done.lines()))
 
 
 def verify(

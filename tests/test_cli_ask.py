@@ -75,6 +75,14 @@ def test_without_a_model_the_sources_answer(gfm: Any, fake_llm: FakeLLM) -> None
     assert json.loads(gfm(BUILT, "--threshold=-1", "--json")[1])["kind"] == "extractive"
 
 
+def test_only_documents_that_fit_are_asked(gfm: Any, llm: tuple[str, ...], fake_llm: FakeLLM) -> None:
+    fake_llm.answers("Yes [1].")
+    status, output, _ = gfm(BUILT, *llm, "--filter", '{"document_id": {"$in": ["p2", "p5"]}}', "--json")
+    assert status == 0
+    assert set(json.loads(output)["passages"]) == {"p2", "p5"}
+    assert "Tarn Mill was" not in fake_llm.said()
+
+
 def test_no_evidence_is_said_and_no_model_asked(gfm: Any, llm: tuple[str, ...], fake_llm: FakeLLM) -> None:
     status, output, _ = gfm("Who won the 1987 Brandle regatta?", *llm[:2], "--threshold", "0.99")
     assert status == 0

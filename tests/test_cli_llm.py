@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gfm.cli import main
+from gfm.index.index import GraphIndex
 from tests.conftest import CORPUS_Z, TRIPLES_Z
 from tests.fake_llm import FakeLLM, facts
 
@@ -106,3 +107,22 @@ def test_a_missing_package_is_named(index: Any, monkeypatch: pytest.MonkeyPatch)
     status, _, errors = index()
     assert status == 1
     assert "expected the package openai, found none; install it with: pip install 'gfm-retriever[llm]'" in errors
+
+
+def test_what_is_added_later_is_asked_about_by_the_same_model(
+    index: Any, fake_llm: FakeLLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake_llm.behave = truthful
+    assert index()[0] == 0
+    more = tmp_path / "more.jsonl"
+    more.write_text(
+        '{"_id": "p6", "text": "Sam Pell built Abel Works."}\n{"_id": "p7", "text": "It rained."}\n', "utf-8"
+    )
+    fake_llm.behave = lambda body, n: "bad" if "rained" in str(body) else facts(entities=[("Abel Works", "thing")])
+    monkeypatch.setattr(sys, "argv", ["gfm", "add", str(tmp_path / "i"), str(more)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    assert len(fake_llm.requests) == 5 + 3
+    assert "1 of 2 passages failed" in caplog.text
+    assert "abel works" in GraphIndex.open(tmp_path / "i").entity_keys

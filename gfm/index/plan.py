@@ -14,7 +14,7 @@ from gfm.index.recipe import BuildSettings
 from gfm.llm.budget import dollars
 from gfm.text.encoder import Encoder
 from gfm.text.estimate import estimate_tokens
-from gfm.types import Document
+from gfm.types import Document, Passage
 
 # A reply repeats the sentences of its passage as evidence, and names their ends.
 _REPLY_SHARE, _REPLY_LEAST = 2.0, 50
@@ -78,21 +78,24 @@ def plan_extraction(
         GfmError: Bad documents, or a file that is no cache.
     """
     passages = split_all(documents, encoder, settings)
-    if cache_path.is_file():
-        cache = Cache(cache_path)
-        try:
-            unread = cache.unread(passages, extractor)
-        finally:
-            cache.close()
-    else:
-        unread = list({p.text: p for p in passages}.values())
+    if not cache_path.is_file():
+        return plan_unread(len(passages), list({p.text: p for p in passages}.values()), extractor)
+    cache = Cache(cache_path)
+    try:
+        return plan_unread(len(passages), cache.unread(passages, extractor), extractor)
+    finally:
+        cache.close()
+
+
+def plan_unread(passages: int, unread: Sequence[Passage], extractor: LLMExtractor) -> Plan:
+    """What is asked about the passages ``unread``, of so many in all."""
     limits = extractor.llm.settings
     read = sum(extractor.input_tokens(p.text) for p in unread)
     usual = (int(_REPLY_SHARE * estimate_tokens(p.text)) + _REPLY_LEAST for p in unread)
     written = sum(min(limits.reply_tokens, tokens) for tokens in usual)
     most = len(unread) * limits.reply_tokens
     return Plan(
-        passages=len(passages),
+        passages=passages,
         calls=len(unread),
         input_tokens=read,
         output_tokens=written,

@@ -189,7 +189,8 @@ class _KnownExtractor:
         self._path, self.name, self.settings = path, name, settings
 
     @cached_property
-    def _made(self) -> Extractor:
+    def made(self) -> Extractor:
+        """The extractor itself."""
         made = restore_extractor(self.name, ())
         if made.settings != self.settings:
             raise _other_extractor(self._path, [self.settings], [made.settings])
@@ -197,18 +198,19 @@ class _KnownExtractor:
 
     def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
         """One extraction a passage, in order."""
-        return self._made.extract(passages, progress)
+        return self.made.extract(passages, progress)
 
 
 class _KnownCostlyExtractor(_KnownExtractor):
-    """One whose every extraction is kept as soon as it is there."""
+    """One that asks a language model."""
 
     def extract_each(self, passages: Sequence[Passage], progress: str = "") -> Iterator[tuple[int, Extraction]]:
         """Extractions with the number of their passage, in the order in which they come."""
-        assert isinstance(self._made, CostlyExtractor)
-        yield from self._made.extract_each(passages, progress)
+        made = self.made
+        assert isinstance(made, CostlyExtractor)
+        yield from made.extract_each(passages, progress)
 
 
-def _known_extractor(path: Path, name: str, settings: str) -> _KnownExtractor:
+def _known_extractor(path: Path, name: str, settings: str) -> Extractor:
     kind = _KnownCostlyExtractor if name.partition(":")[0] == "llm" else _KnownExtractor
     return kind(path, name, settings)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from gfm.extract.extraction import CostlyExtractor
 from gfm.graph.knowledge_graph import MIRROR, SYNONYM, KnowledgeGraph, hubs, pointers
 from gfm.graph.parts import count_self_loops
 from gfm.index import store
@@ -196,6 +197,13 @@ def _fresh_build(index: GraphIndex, content: Content, cache_path: Path | None) -
         folder = Path(name)
         passages = split_all(content.documents, recipe.encoder, recipe.settings)
         with open_cache(folder, own if own.exists() else None) as cache:
+            for extractor in recipe.extractors:
+                if isinstance(extractor, CostlyExtractor) and (unread := cache.unread(passages, extractor)):
+                    yield (
+                        f"a fresh build would ask the language model about {len(unread)} passages that no cache has: "
+                        f"gfm retry {index.path}"
+                    )
+                    return
             fresh = replace(folder, Content(), content.documents, passages, recipe, cache, Laps())
             lacking = f"the cache lacked {cache.extracted} texts of passages and {cache.encoded} vectors"
         ours, theirs = index.manifest["files"], fresh["files"]
