@@ -15,7 +15,7 @@ demo: $(VENV)/.installed  ## install once, then answer questions over the demo c
 	$(BIN)/gfm demo
 
 test: $(VENV)/.installed-dev lint types  ## lint, types and all tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 check: test  ## the same as `make test`
 

@@ -31,8 +31,14 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 settings.register_profile("gfm", deadline=None)  # a busy machine is no defect
 settings.load_profile("gfm")
-torch.set_num_threads(2)
+torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)  # of several workers, each has its core
 torch.use_deterministic_algorithms(True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest file first, so that no worker starts it when the others are done."""
+    items.sort(key=lambda item: item.path.name != "test_docs.py")
+
 
 # Five passages, four facts in one chain, one passage without any: enough for a question of three steps.
 CORPUS_Z = {
