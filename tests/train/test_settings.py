@@ -119,7 +119,7 @@ def test_a_wrong_setting_is_named(repository: Path, override: str, message: str)
         ("rounds", [0, 1, 2, 3, 4]),
         ("seeds", [8, 16, 32, 64, 128]),
         ("hops", [1, 2, 3]),
-        ("inputs", ["question", "rest", "facts", "words", "pagerank", "hops", "degree", "kind"]),
+        ("inputs", ["question", "rest", "parts", "facts", "words", "pagerank", "hops", "degree", "kind"]),
     ],
 )
 def test_an_ablation_changes_one_thing_of_the_base(repository: Path, name: str, values: list[Any]) -> None:
