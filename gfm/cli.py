@@ -1,4 +1,4 @@
-"""The command line: demo, index, search, stats; `cli_bench` and `cli_exchange` have the rest."""
+"""The command line: demo, index, search, stats; the other files named cli have the rest."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_bench, cli_exchange
+from gfm import __version__, cli_bench, cli_doctor, cli_exchange, cli_explain
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
@@ -214,6 +214,7 @@ def search(
 @app.command("stats", short_help="What an index holds.", epilog=_EXAMPLES["stats"])
 def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
     """What an index holds and how it was built; every checksum is verified."""
+    from gfm.graph.health import bare_passages
     from gfm.index.index import GraphIndex
 
     opened = GraphIndex.open(index_folder.absolute())
@@ -222,7 +223,7 @@ def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
         "path": str(opened.path),
         "generation": opened.generation,
         "counts": manifest["counts"],
-        "passages_without_entities": _bare_passages(opened),
+        "passages_without_entities": bare_passages(opened.graph),
         "encoder": {name: manifest["encoder"][name] for name in ("name", "dim", "revision")},
         "extractors": manifest["extractors"],
         "settings": manifest["settings"],
@@ -240,13 +241,6 @@ def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
             _say(f"{name.replace('_', ' ')}: {_flat(value)}")
 
 
-def _bare_passages(opened: GraphIndex) -> int:
-    """Number of passages that no entity is linked with."""
-    graph = opened.graph
-    degrees = graph.node_ptr[1:] - graph.node_ptr[:-1]  # (N + P,)
-    return int((degrees[graph.num_entities :] == 0).sum())
-
-
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in value.items())
@@ -255,7 +249,9 @@ def _flat(value: Any) -> str:
 
 def _warn_of_bare_passages(made: GraphIndex) -> None:
     """One warning for an index whose graph tells nothing of some or all passages."""
-    bare, total = _bare_passages(made), made.graph.num_passages
+    from gfm.graph.health import bare_passages
+
+    bare, total = bare_passages(made.graph), made.graph.num_passages
     if bare == total:
         what = "0 entities: the graph is empty, and questions are answered by vectors and words alone"
     elif bare:
@@ -331,6 +327,8 @@ def _shell(path: Path) -> str:
 
 
 cli_exchange.register(app, _say, _show_built, _DEFAULT_ENCODER)
+cli_explain.register(app, _say, _say_json)
+cli_doctor.register(app, _say, _say_json)
 
 if __name__ == "__main__":
     main()

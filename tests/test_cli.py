@@ -285,6 +285,8 @@ def test_a_defect_is_not_hidden(gfm: Run, z_index: Path, monkeypatch: pytest.Mon
         ["stats", "i", "--wrong"],
         ["bench", "demo", "--limit", "0"],
         ["convert", "x.json"],
+        ["explain", "i"],
+        ["explain", "i", "q", "--against", "magic"],
     ],
 )
 def test_wrong_usage_is_status_2(gfm: Run, arguments: list[str]) -> None:
@@ -293,7 +295,7 @@ def test_wrong_usage_is_status_2(gfm: Run, arguments: list[str]) -> None:
     assert "Usage: gfm" in errors
 
 
-@pytest.mark.parametrize("command", ["demo", "index", "search", "stats", "bench", "convert"])
+@pytest.mark.parametrize("command", ["demo", "index", "search", "stats", "bench", "convert", "explain", "doctor"])
 def test_help_has_an_example(gfm: Run, command: str) -> None:
     status, output, _ = gfm(command, "--help")
     assert status == 0

@@ -20,6 +20,7 @@ PAGES = (
     "docs/architecture.md",
     "docs/benchmark.md",
     "docs/ablations.md",
+    "docs/explain.md",
     "docs/troubleshooting.md",
 )
 _DOCUMENTS = 12  # of the demo corpus: enough to answer from, few enough to encode in a second
@@ -75,13 +76,14 @@ def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
     assert re.search(r"^read: 12 passages, \d+ rows of entities, \d+ triples$", outputs[4], re.MULTILINE)
     assert outputs[5].startswith("graphml 12 ")
     assert re.search(r"^Czech Republic \(alias\): Czechia \(\d+\)$", outputs[6], re.MULTILINE)
+    assert outputs[7].endswith("wrote why.html: open it in any browser\n")
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    assert [language for language, _ in snippets(repository)] == ["bash", "python"] * 3 + ["bash"]
+    assert [language for language, _ in snippets(repository)] == ["bash", "python"] * 3 + ["bash"] * 2
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -10,9 +10,9 @@ import numpy as np
 
 from gfm.index.index import GraphIndex
 from gfm.retrieve.candidates import Candidates, top
-from gfm.retrieve.gnn import GNNRetriever
+from gfm.retrieve.gnn import Explained, GNNRetriever
 from gfm.retrieve.signals import Signals
-from gfm.types import GfmError, Query, Retrieval
+from gfm.types import GfmError, Query
 
 
 class EntityGNNRetriever(GNNRetriever):
@@ -57,12 +57,13 @@ class EntityGNNRetriever(GNNRetriever):
         node: np.ndarray,
         edge: np.ndarray,
         overlap: np.ndarray,
-    ) -> Retrieval:
+    ) -> Explained:
         n_e = len(found.entities)
         node = np.concatenate([node[:n_e], self._support(found, node[:n_e])])
-        result = super()._result(query, top_k, signals, found, node, edge, overlap)
+        done = super()._result(query, top_k, signals, found, node, edge, overlap)
+        result = done.result
         unit = result.score_unit if result.trace["fallback"] else "mean 1/df of the best entities"
-        return replace(result, score_unit=unit, trace={**result.trace, "retriever": "gfm_entity"})
+        return replace(done, result=replace(result, score_unit=unit, trace={**result.trace, "retriever": "gfm_entity"}))
 
     def _support(self, found: Candidates, entity_score: np.ndarray) -> np.ndarray:
         """Score of each candidate passage, float64[n_p]."""

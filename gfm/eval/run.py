@@ -212,14 +212,18 @@ def _with_encoding(retrieval: Retrieval, spent: float | None) -> Retrieval:
     return replace(retrieval, trace={**retrieval.trace, "batch_encode": spent is not None}, seconds=seconds)
 
 
-def check_writable(path: Path) -> None:
+def check_writable(path: Path, example: str = "run.json") -> None:
     """Before the work is done, prove that its result can be written.
+
+    Args:
+        path: Where to.
+        example: A name for a file, told where ``path`` is a folder.
 
     Raises:
         GfmError: The path is a folder, or its own folder cannot be made or written to.
     """
     if path.is_dir():
-        raise GfmError(f"{path}: expected a file to write, found a folder; name a file in it: {path / 'run.json'}")
+        raise GfmError(f"{path}: expected a file to write, found a folder; name a file in it: {path / example}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -238,6 +242,15 @@ def write_json(path: Path, value: Any) -> None:
         text = json.dumps(value, ensure_ascii=False, sort_keys=True, indent=1, allow_nan=False) + "\n"
     except ValueError as error:
         raise GfmError(f"{path}: not written, for a result holds a number that is not finite: {error}") from error
+    write_text(path, text)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text (UTF-8) atomically: the whole file or none.
+
+    Raises:
+        GfmError: The file cannot be written.
+    """
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,6 +24,27 @@ from gfm.types import Entity, GfmError, Hit, PathStep, Query, Retrieval, Triple
 _LOG = logging.getLogger(__name__)
 _OVERLAP = NODE_INPUTS.index("overlap")
 _FLAT = 1e-9  # passages whose scores differ by less than this are not told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A result with the whole candidate subgraph that it was cut from, in that subgraph's local numbers.
+
+    Attributes:
+        result: What `GNNRetriever.retrieve` returns.
+        found: The subgraph.
+        node: float64[n], score of each node, in the unit of the result.
+        edge: float64[e], score of each edge that is a fact; of the others it says nothing.
+        kept: What was kept of it.
+        paths: Of each returned passage with one, by its node, the evidence path as positions of edges.
+    """
+
+    result: Retrieval
+    found: Candidates
+    node: np.ndarray
+    edge: np.ndarray
+    kept: Kept
+    paths: dict[int, list[int]]
 
 
 class GNNRetriever:
@@ -84,6 +105,10 @@ class GNNRetriever:
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages with the entities, facts and paths that lead to them."""
+        return self.explain(query, top_k).result
+
+    def explain(self, query: str | Query, top_k: int = 10) -> Explained:
+        """As `retrieve`, with the subgraph that was scored."""
         query, clock = as_query(query, top_k), Stopwatch()
         with clock.stage("encode"):
             vectors = self.index.encode([query.text, *question_parts(query.text)])
@@ -98,9 +123,9 @@ class GNNRetriever:
             node = torch.sigmoid(scores.node).numpy().astype(np.float64)
             edge = torch.sigmoid(scores.edge).numpy().astype(np.float64)
         with clock.stage("prune"):
-            result = self._result(query, top_k, signals, found, node, edge, data.node_input[:, _OVERLAP].numpy())
-        result.seconds.update(clock.seconds)
-        return result
+            done = self._result(query, top_k, signals, found, node, edge, data.node_input[:, _OVERLAP].numpy())
+        done.result.seconds.update(clock.seconds)
+        return done
 
     def _result(
         self,
@@ -111,7 +136,7 @@ class GNNRetriever:
         node: np.ndarray,
         edge: np.ndarray,
         overlap: np.ndarray,
-    ) -> Retrieval:
+    ) -> Explained:
         n_e = len(found.entities)
         triple = self.index.graph.edge_triple[found.edge]
         is_fact = triple >= 0
@@ -129,7 +154,7 @@ class GNNRetriever:
         whole = sorted({e for path in paths.values() for e in path})
         steps = self._steps(found, whole)
         kept = prune(found, node, edge, is_fact, self.keep, whole, self.least_kept)
-        return Retrieval(
+        result = Retrieval(
             query=query,
             entities=self._entities(found, node, kept),
             triples=self._triples(triple, edge, kept.edge & is_fact),
@@ -140,6 +165,7 @@ class GNNRetriever:
             },
             trace=self._trace(signals, found, kept, overlap, fallback),
         )
+        return Explained(result, found, node, edge, kept, paths)
 
     def _cosines(self, signals: Signals, found: Candidates, triple: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cosine with the question of every candidate node, float64[n], and of every fact edge, float64[e]."""

@@ -142,6 +142,19 @@ def test_the_same_question_gives_the_same_bytes(retriever: GNNRetriever, untrain
     assert comparable(other.retrieve(SEA)) == one
 
 
+def test_what_explains_a_result_is_the_subgraph_that_it_was_cut_from(retriever: GNNRetriever) -> None:
+    explained = retriever.explain(SEA, top_k=3)
+    assert comparable(explained.result) == comparable(retriever.retrieve(SEA, top_k=3))
+    found, trace = explained.found, explained.result.trace
+    assert (len(explained.node), len(explained.edge)) == (len(found.hop), len(found.edge))
+    assert (explained.kept.node.sum(), explained.kept.edge.sum()) == (trace["kept_nodes"], trace["kept_edges"])
+    number = {p: len(found.entities) + i for i, p in enumerate(found.passages.tolist())}
+    for hit in explained.result.passages:
+        node = number[retriever.index.passage_ids.index(hit.item.id)]
+        assert explained.node[node] == hit.score
+        assert len(explained.paths.get(node, [])) == len(explained.result.paths.get(hit.item.id, []))
+
+
 def test_threads_do_not_disturb_each_other(retriever: GNNRetriever) -> None:
     questions = [SEA, "Orla Venn", "winter", "how long does jam keep?"] * 3
     expected = [comparable(retriever.retrieve(q)) for q in questions]

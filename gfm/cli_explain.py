@@ -1,0 +1,84 @@
+"""The command that shows why: explain."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from gfm.doors import as_typed
+from gfm.retrievers import NAMES
+
+_EXAMPLES = (
+    "\b\nExamples:\n"
+    '  gfm explain my_index "Which sea is near the birthplace of the builder of Tarn Mill?"\n'
+    '  gfm explain my_index "Who built Tarn Mill?" --html why.html --against bm25'
+)
+
+
+def _other(name: str | None) -> str | None:
+    if name is not None and name not in NAMES:
+        raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
+    return name
+
+
+def register(app: typer.Typer, say: Callable[[str], None], say_json: Callable[[Any], None]) -> None:
+    """Add the command.
+
+    Args:
+        app: The command line.
+        say: Prints a line.
+        say_json: Prints a value as JSON.
+    """
+
+    @app.command("explain", short_help="Show why: paths, the graph, another retriever beside.", epilog=_EXAMPLES)
+    def explain(
+        index_folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")],
+        question: Annotated[
+            str, typer.Argument(metavar="QUESTION", help="In quotes; after -- where it begins with -.")
+        ],
+        html: Annotated[
+            Path | None,
+            typer.Option("--html", metavar="FILE", help="Write a page that works offline, the graph in it."),
+        ] = None,
+        against: Annotated[
+            str | None,
+            typer.Option(metavar="NAME", callback=_other, help=f"Another retriever beside: {', '.join(NAMES)}."),
+        ] = None,
+        top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Passages to return.")] = 5,
+        as_json: Annotated[bool, typer.Option("--json", help="Print JSON, the whole graph in it.")] = False,
+        checkpoint: Annotated[
+            Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
+        ] = None,
+    ) -> None:
+        """Show why the learnt retriever answers as it does: its passages, the evidence paths to them, what it reached.
+
+        The page of --html is one file that loads nothing: the scored graph, the facts with their sentences, the trace.
+        """
+        from gfm import report
+        from gfm.eval.run import check_writable, open_retriever, write_text
+        from gfm.index.index import GraphIndex
+        from gfm.retrieve.gnn import GNNRetriever
+        from gfm.viewer.graph import explanation
+        from gfm.viewer.page import page
+
+        if html is not None:
+            check_writable(html, "why.html")
+        opened, asked = GraphIndex.open(index_folder.absolute()), as_typed(question)
+        retriever = open_retriever(opened, {"name": "gfm"}, str(checkpoint) if checkpoint else None)
+        explained = cast(GNNRetriever, retriever).explain(asked, top_k)
+        other = open_retriever(opened, {"name": against}).retrieve(asked, top_k) if against else None
+        made = explanation(opened, explained, other) if html or as_json else {}
+        if html is not None:
+            write_text(html, page(made))
+        if as_json:
+            say_json(made)
+            return
+        say(report.as_text(explained.result))
+        if other is not None:
+            say(f"\nThe same question with {against}\n{report.as_text(other)}")
+        next_one = f"next: gfm explain {shlex.quote(str(index_folder))} {shlex.quote(asked)} --html why.html"
+        say(f"\nwrote {html}: open it in any browser" if html else f"\n{next_one}")
