@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_bench, cli_doctor, cli_exchange, cli_explain
+from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
@@ -31,7 +31,8 @@ _EXAMPLES = {
     "index": (
         "\b\nExamples:\n  gfm index corpus.jsonl --out my_index\n"
         "  gfm index notes/ --out my_index --json\n"
-        "  gfm index corpus.jsonl --out my_index --triples triples.jsonl"
+        "  gfm index corpus.jsonl --out my_index --triples triples.jsonl\n"
+        "  gfm index corpus.jsonl --out my_index --extractor llm:llm.yaml --dry-run"
     ),
     "search": '\b\nExample:\n  gfm search my_index "Which sea is near the birthplace of the builder of Tarn Mill?"',
     "stats": "\b\nExample:\n  gfm stats my_index --json",
@@ -89,6 +90,7 @@ def _options(
     """A trained graph retriever for retrieval-augmented generation."""
 
 
+app.command("ask", short_help="Answer a question, with citations.", epilog=cli_ask.ASK_EXAMPLES)(cli_ask.ask)
 app.command("bench", short_help="Compare retrievers on question sets.", epilog=cli_bench.BENCH_EXAMPLES)(
     cli_bench.bench
 )
@@ -128,7 +130,7 @@ def index(
     ] = None,
     encoder: Encoder = _DEFAULT_ENCODER,
     extractor: Annotated[
-        str, typer.Option(metavar="NAME", help="spacy, spacy:PIPELINE, or none (titles and given triples only).")
+        str, typer.Option(metavar="NAME", help="spacy, spacy:PIPELINE, llm, llm:FILE, or none (titles alone).")
     ] = "spacy",
     aliases: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Other names to merge (JSONL or CSV: alias, name).")
@@ -139,36 +141,41 @@ def index(
     encoding: Annotated[
         str | None, typer.Option(metavar="NAME", help="Encoding of all text files; found for each unless given.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only tell what asking a language model would cost; ask nothing.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Build an index of texts, and tell what became of every file."""
+    from gfm.extract import make_extractors
     from gfm.index.builder import BuildSettings
-    from gfm.index.documents import NothingToIndexError
+    from gfm.index.documents import NothingToIndexError, read_documents
     from gfm.index.index import GraphIndex
+    from gfm.text.encoder import load_encoder
 
     try:
-        made = GraphIndex.build(
-            path,
-            out,
-            encoder=encoder,
-            extractor=extractor,
-            triples=triples,
-            aliases=aliases,
-            settings=BuildSettings(chunk_tokens=chunk_tokens, chunk_overlap=chunk_overlap),
-            cache=cache,
-            encoding=encoding,
-        )
+        found = read_documents(path, encoding)
     except NothingToIndexError as error:
         _account(error.account, as_json)
         raise
+    extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
+    settings = BuildSettings(chunk_tokens=chunk_tokens, chunk_overlap=chunk_overlap)
+    loaded = load_encoder(encoder)
+    cli_llm.show_plan(extractors, found.documents, loaded, settings, cache, out, dry_run, as_json)
+    if dry_run:
+        return
+    made = GraphIndex.build_from(found.documents, extractors, out, loaded, aliases, settings, cache)
+    made.account = found.account
     if chunk_tokens > made.encoder.max_tokens:
         _warn(f"the encoder reads {made.encoder.max_tokens} tokens: passages hold no more, not {chunk_tokens}")
     _warn_of_bare_passages(made)
+    asked = cli_llm.asked(extractors)
     if as_json:
         row = {"path": str(out.absolute()), "generation": made.generation, "counts": made.manifest["counts"]}
-        _account(made.account, as_json, **row, seconds=made.build_seconds)
+        _account(made.account, as_json, **row, seconds=made.build_seconds, **asked)
         return
     _show_built(made, out)
+    cli_llm.show_asked(extractors)
 
 
 def _show_built(made: GraphIndex, out: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-from gfm.text.normalise import clean, name_key, tokens
+from gfm.text.estimate import estimate_tokens
+from gfm.text.normalise import clean, name_key
 from gfm.text.reading import printable
 from gfm.types import Context, GfmError, Hit, Passage, Retrieval, Source, Triple
 
@@ -73,22 +72,6 @@ def build_context(
         num_tokens=count(text) if text else 0,
         cut=[f"F{n + 1}" for n in range(kept_facts, len(facts))] + [p.id for p in passages[kept_passages:]],
     )
-
-
-def estimate_tokens(text: str) -> int:
-    """A cautious guess at the tokens of a text where the model's tokenizer is not at hand.
-
-    Each word counts one and one more per 8 further characters, each other visible character one; the sum is raised by
-    30 % and rounded up.
-    """
-    return math.ceil(1.3 * sum(map(_line_tokens, text.split("\n"))))
-
-
-@lru_cache(maxsize=4096)  # fitting a context counts the same lines again and again
-def _line_tokens(line: str) -> int:
-    visible = sum(not c.isspace() for c in line)
-    words = [end - start for _, start, end in tokens(line)]
-    return sum(math.ceil(n / 8) for n in words) + visible - sum(words)
 
 
 def _facts(retrieval: Retrieval) -> list[_Fact]:

@@ -12,7 +12,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -21,6 +21,7 @@ import pytest
 import torch
 
 from gfm.types import Document
+from tests.fake_llm import FakeLLM, serve
 
 if TYPE_CHECKING:
     from gfm.index.index import GraphIndex
@@ -63,6 +64,15 @@ def corpus_z(tmp_path: Path) -> CorpusZ:
     path = tmp_path / "corpus.jsonl"
     path.write_text("".join(lines), encoding="utf-8", newline="\n")
     return CorpusZ(documents, path)
+
+
+@pytest.fixture
+def fake_llm(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeLLM]:
+    """A language model's server on this machine; no setting of the person who runs the tests counts."""
+    for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "OPENAI_MODEL", "HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with serve() as fake:
+        yield fake
 
 
 @pytest.fixture(scope="session")

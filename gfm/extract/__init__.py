@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gfm.extract.extraction import Extractor
 from gfm.graph.entity_table import EntityTable
 from gfm.types import GfmError
+
+if TYPE_CHECKING:
+    from gfm.extract.llm import LLMExtractor
 
 
 def make_extractors(name: str, triples: str | Path | None, document_ids: Collection[str]) -> list[Extractor]:
     """The extractors that a build runs.
 
     Args:
-        name: ``spacy``, ``spacy:PIPELINE`` or ``none``.
+        name: ``spacy``, ``spacy:PIPELINE``, ``llm``, ``llm:FILE`` (settings of a language model) or ``none``.
         triples: A triples.jsonl; its facts take the place of those of the default extractor ``spacy``, and stand beside
             those of any other.
         document_ids: Ids that ``triples`` may name.
@@ -23,8 +27,10 @@ def make_extractors(name: str, triples: str | Path | None, document_ids: Collect
         GfmError: An unknown name, or bad triples.
     """
     kind, _, pipeline = name.partition(":")
-    if kind not in {"spacy", "none"}:
-        raise GfmError(f"extractor {name!r}: expected spacy, spacy:PIPELINE or none, as in --extractor spacy")
+    if kind not in {"spacy", "llm", "none"}:
+        raise GfmError(
+            f"extractor {name!r}: expected spacy, spacy:PIPELINE, llm, llm:FILE or none, as in --extractor spacy"
+        )
     out: list[Extractor] = []
     if triples is not None:
         from gfm.extract.given import GivenTriples
@@ -36,7 +42,23 @@ def make_extractors(name: str, triples: str | Path | None, document_ids: Collect
         from gfm.extract.spacy_facts import DEFAULT_PIPELINE, SpacyExtractor
 
         out.append(SpacyExtractor(pipeline or DEFAULT_PIPELINE))
+    if kind == "llm":
+        out.append(llm_extractor(pipeline))
     return out
+
+
+def llm_extractor(file: str) -> LLMExtractor:
+    """The extractor that asks a language model; its settings come from a file, where one is named, and the environment.
+
+    Raises:
+        GfmError: Bad settings, or a package is missing.
+    """
+    from gfm.extract.llm import LLMExtractor
+    from gfm.llm.port import LLM
+    from gfm.llm.settings import read_settings
+
+    path = Path(file).absolute() if file else None
+    return LLMExtractor(LLM(read_settings(path)), f"llm:{path}" if path else "llm")
 
 
 def known_entities(extractors: Sequence[Extractor], aliases: Iterable[tuple[str, str]] = ()) -> EntityTable:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from gfm.types import Passage
 
@@ -64,6 +64,7 @@ class Extraction:
         triples: (head, relation, tail) given or extracted as such.
         statements: Triples with a sentence, a weight or a description of their own, and sentences without a triple.
         names: Entities that the passage mentions, where their place in the text is not known.
+        failure: Why the extractor could make nothing of the passage; never cached, so the next build asks again.
     """
 
     sentences: tuple[tuple[int, int], ...] = ()
@@ -72,6 +73,7 @@ class Extraction:
     triples: tuple[tuple[str, str, str], ...] = ()
     statements: tuple[Statement, ...] = ()
     names: tuple[str, ...] = ()
+    failure: str = ""
 
     def to_json(self) -> str:
         """One JSON line, read back by `from_json`; what only given graphs have is left out where there is none."""
@@ -121,6 +123,14 @@ class Extractor(Protocol):
         """One extraction a passage, in order. ``progress`` names a bar shown on a terminal."""
 
 
+@runtime_checkable
+class CostlyExtractor(Extractor, Protocol):
+    """An extractor whose every extraction costs money or minutes: the cache keeps each as soon as it is there."""
+
+    def extract_each(self, passages: Sequence[Passage], progress: str = "") -> Iterator[tuple[int, Extraction]]:
+        """Extractions with the number of their passage, in the order in which they come."""
+
+
 def unite(extractions: Sequence[Extraction]) -> Extraction:
     """What several extractors say of one passage, put together in their order."""
     first, *rest = extractions
@@ -132,5 +142,6 @@ def unite(extractions: Sequence[Extraction]) -> Extraction:
             first.triples + other.triples,
             first.statements + other.statements,
             first.names + other.names,
+            first.failure or other.failure,
         )
     return first

@@ -29,7 +29,7 @@ from gfm.text.encoder import Encoder
 from gfm.types import Document, GfmError, Passage
 
 _DIGITS = re.compile(r"\d+")
-_CACHE = "cache.sqlite"
+CACHE = "cache.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def _replace(
     table: EntityTable,
 ) -> None:
     """Make a generation and put it in force; the old one stands until then."""
-    cache = Cache(cache_path or path / _CACHE)
+    cache = Cache(cache_path or path / CACHE)
     try:
         found_by = [cache.extractions(passages, e) for e in extractors]
         rows = zip(*found_by, strict=True)
@@ -223,7 +223,7 @@ def _is_ours(path: Path) -> bool:
     """Whether a build may write into the folder: it holds an index, or nothing that a build did not put there."""
     if store.GENERATION.fullmatch(store.current(path)):
         return True
-    ours = {store.CURRENT, f"{store.CURRENT}.new", store.STAGING, LOCK, *(_CACHE + s for s in ("", "-wal", "-shm"))}
+    ours = {store.CURRENT, f"{store.CURRENT}.new", store.STAGING, LOCK, *(CACHE + s for s in ("", "-wal", "-shm"))}
     return all(p.name in ours or store.GENERATION.fullmatch(p.name) for p in path.iterdir())
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gfm.extract.extraction import Extraction, Extractor
+from gfm.extract.extraction import CostlyExtractor, Extraction, Extractor
 from gfm.text.encoder import Encoder, check_norms
 from gfm.types import GfmError, Passage
 
@@ -20,6 +20,19 @@ _BUSY_SECONDS = 60.0  # how long a write waits for that of another process
 
 def _hash(text: str) -> bytes:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+def _stored(extraction: Extraction) -> bytes:
+    return extraction.to_json().encode("utf-8", "surrogatepass")
+
+
+def _made(extractor: Extractor, new: Sequence[Passage]) -> Iterator[tuple[int, Sequence[Extraction]]]:
+    """Extractions of some passages in a row and the number of the first, in the portions in which they are stored."""
+    if isinstance(extractor, CostlyExtractor):
+        yield from ((i, [made]) for i, made in extractor.extract_each(new, progress="facts"))
+        return
+    for i in range(0, len(new), _BATCH):
+        yield i, extractor.extract(new[i : i + _BATCH], progress=f"facts {i}/{len(new)}")
 
 
 class Cache:
@@ -98,21 +111,36 @@ class Cache:
         """
         if not extractor.cached:
             return extractor.extract(passages)
-        maker = extractor.settings
         keys = [_hash(p.text) for p in passages]
-        known = self._known("extraction", maker, list(dict.fromkeys(keys)))
-        fresh = {k: p for k, p in zip(keys, passages, strict=True) if k not in known}
-        new_keys, new = list(fresh), list(fresh.values())
-        for i in range(0, len(new), _BATCH):
-            made = extractor.extract(new[i : i + _BATCH], progress=f"facts {i}/{len(new)}")
-            lines = (x.to_json().encode("utf-8", "surrogatepass") for x in made)
-            rows = list(zip(new_keys[i : i + _BATCH], lines, strict=True))
-            self._store("extraction", maker, rows)
+        known, new_keys, new = self._split(keys, passages, extractor)
+        failed: dict[bytes, Extraction] = {}
+        for i, made in _made(extractor, new):
+            rows = [(k, _stored(x)) for k, x in zip(new_keys[i:], made, strict=False) if not x.failure]
+            failed.update((k, x) for k, x in zip(new_keys[i:], made, strict=False) if x.failure)
+            self._store("extraction", extractor.settings, rows)
             known.update(rows)
         try:
-            return [Extraction.from_json(known[k].decode("utf-8", "surrogatepass")) for k in keys]
+            return [
+                failed[k] if k in failed else Extraction.from_json(known[k].decode("utf-8", "surrogatepass"))
+                for k in keys
+            ]
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"an extraction that does not read ({error})") from error
+
+    def unread(self, passages: Sequence[Passage], extractor: Extractor) -> list[Passage]:
+        """The passages whose texts ``extractor`` would have to read, one of each text."""
+        return self._split([_hash(p.text) for p in passages], passages, extractor)[2]
+
+    def _split(
+        self, keys: Sequence[bytes], passages: Sequence[Passage], extractor: Extractor
+    ) -> tuple[dict[bytes, bytes], list[bytes], list[Passage]]:
+        """What is known by key, and the keys and passages of everything else, one of each text."""
+        known = self._known("extraction", extractor.settings, list(dict.fromkeys(keys)))
+        fresh: dict[bytes, Passage] = {}
+        for key, passage in zip(keys, passages, strict=True):
+            if key not in known:
+                fresh.setdefault(key, passage)
+        return known, list(fresh), list(fresh.values())
 
     def vectors(self, texts: Sequence[str], encoder: Encoder, title: str) -> np.ndarray:
         """Unit vectors of ``texts``, float32 (len(texts), dim); the encoder sees only texts that the cache lacks.
