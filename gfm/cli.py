@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm
+from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm, cli_serve
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.retrievers import NAMES
 
@@ -213,7 +213,7 @@ def search(
     )
     context = build_context(found, max_tokens)
     if as_json:
-        _say_json({**report.as_json(found), "context": report.context_json(context)})
+        _say_json(report.as_json(found, context))
     else:
         _say(report.as_text(found, context))
 
@@ -336,6 +336,7 @@ def _shell(path: Path) -> str:
 cli_exchange.register(app, _say, _show_built, _DEFAULT_ENCODER)
 cli_explain.register(app, _say, _say_json)
 cli_doctor.register(app, _say, _say_json)
+cli_serve.register(app, _say)
 
 if __name__ == "__main__":
     main()

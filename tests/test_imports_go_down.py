@@ -17,7 +17,10 @@ ROOMS = [
     "cli_exchange",
     "cli_explain",
     "cli_llm",
+    "cli_serve",
     "doors",
+    "adapters",
+    "serve",
     "viewer",
     "train",
     "eval",
@@ -37,6 +40,7 @@ ROOMS = [
     "text",
     "progress",
     "resources",
+    "extras",
     "types",
 ]
 # The root stands beneath all rooms: its doors load on first use, so it imports none, and any room may ask its version.

@@ -14,8 +14,8 @@ def passage_metadata(index: GraphIndex, found: Retrieval) -> list[dict[str, Any]
 
     ``passage_id``, ``document_id``, ``title``, ``start`` and ``end`` (the span in the document), ``rank`` (from 1),
     ``score`` and ``score_unit``, ``path`` (the evidence path from an entity of the question, one mapping a step; empty
-    where the retriever has none), ``document`` (the document's own free fields), and ``fallback`` (null, or why the graph
-    was of no help).
+    where the retriever has none), ``document`` (the document's own free fields), and ``fallback`` (null, or what ranked
+    them where the graph was of no help).
 
     Args:
         index: Where it was found.
