@@ -15,7 +15,7 @@ demo: $(VENV)/.installed  ## install once, then answer questions over the demo c
 	$(BIN)/gfm demo
 
 test: $(VENV)/.installed-dev lint types  ## lint, types and all tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --dist loadfile
 
 check: test  ## the same as `make test`
 
@@ -51,5 +51,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing gfm, its libraries and the tools for tests into $(VENV) (the first time takes some minutes; QUIET= shows more)"
-	$(PIP_INSTALL) -e '.[dev,static,bench,llm]'
+	$(PIP_INSTALL) -e '.[dev,static,bench,llm,serve,mcp,langchain,llama-index]'
 	@touch $@ $(VENV)/.installed

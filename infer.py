@@ -13,7 +13,7 @@ from gfm.report import as_text
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="infer")
-@hydra_door(plain=("index", "queries", "checkpoint", "run_out", "json_out"), texts=("question",))
+@hydra_door(plain=("index", "queries", "checkpoint", "run_out", "json_out", "filters"), texts=("question",))
 def main(config: Any) -> None:
     """Compose, call, report."""
     settings = OmegaConf.to_container(config, resolve=True)

@@ -10,7 +10,7 @@ from gfm.doors import hydra_door
 
 
 @hydra.main(version_base="1.3", config_path="configs", config_name="train")
-@hydra_door(plain=("resume", "work_dir", "data.root", "index.encoder"))
+@hydra_door(plain=("resume", "init_from", "work_dir", "data.root", "data.index", "index.encoder"))
 def main(config: Any) -> None:
     """Compose, call, report."""
     # Here, not above: help and a mistyped override then answer at once, before torch is loaded.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +11,10 @@ from rich.console import Console
 from rich.table import Table
 
 from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm, cli_serve
+from gfm.cli_index import AsJson, IndexFolder, hub_rows, register, seconds_line
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
+from gfm.doors import say as _say
+from gfm.doors import say_json as _say_json
 from gfm.retrievers import NAMES
 
 # Everything that loads torch or spaCy is imported inside the commands, so that --help answers at once.
@@ -61,11 +62,15 @@ RetrieverName = Annotated[
 Encoder = Annotated[
     str, typer.Option("--encoder", metavar="NAME", help="wordllama, hashing:DIM, or any sentence-transformers model.")
 ]
-IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")]
 Checkpoint = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Filters = Annotated[
+    str | None,
+    typer.Option(
+        "--filter", metavar="JSON", help="""Only documents that fit, as in '{"metadata.year": {"$gt": 1990}}'."""
+    ),
+]
 
 
 def main() -> None:
@@ -148,9 +153,9 @@ def index(
 ) -> None:
     """Build an index of texts, and tell what became of every file."""
     from gfm.extract import make_extractors
-    from gfm.index.builder import BuildSettings
     from gfm.index.documents import NothingToIndexError, read_documents
     from gfm.index.index import GraphIndex
+    from gfm.index.recipe import BuildSettings
     from gfm.text.encoder import load_encoder
 
     try:
@@ -183,10 +188,13 @@ def _show_built(made: GraphIndex, out: Path) -> None:
     _counts(made)
     if loops := made.manifest["counts"]["self_loops"]:
         _say(f"self-loops left out (statements of an entity about itself): {loops}")
-    _say(f"\nseconds: {', '.join(f'{stage} {s:.1f}' for stage, s in made.build_seconds.items())}")
+    _say(f"\n{seconds_line(made.build_seconds)}")
     if made.account.files:  # an imported graph was not read from files of texts
         _account(made.account, as_json=False)
     _say(f'index: {out.absolute()}\nnext: gfm search {_shell(out)} "your question"')
+
+
+register(app)
 
 
 @app.command("search", short_help="Ask an index.", epilog=_EXAMPLES["search"])
@@ -200,14 +208,18 @@ def search(
     as_json: AsJson = False,
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Budget of the context.")] = 2000,
     checkpoint: Checkpoint = None,
+    filters: Filters = None,
 ) -> None:
     """Ask an index: ranked passages, the evidence paths to them, and the context for a language model."""
     from gfm import report
     from gfm.context import build_context
     from gfm.eval.run import open_retriever
+    from gfm.index.filters import read_filters
     from gfm.index.index import GraphIndex
+    from gfm.index.part import where
 
     opened = GraphIndex.open(index_folder.absolute())
+    opened = where(opened, read_filters(as_typed(filters))) if filters else opened
     found = open_retriever(opened, {"name": retriever}, str(checkpoint) if checkpoint else None).retrieve(
         as_typed(question), top_k
     )
@@ -231,6 +243,7 @@ def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
         "generation": opened.generation,
         "counts": manifest["counts"],
         "passages_without_entities": bare_passages(opened.graph),
+        "hubs": hub_rows(opened),
         "encoder": {name: manifest["encoder"][name] for name in ("name", "dim", "revision")},
         "extractors": manifest["extractors"],
         "settings": manifest["settings"],
@@ -251,7 +264,7 @@ def stats(index_folder: IndexFolder, as_json: AsJson = False) -> None:
 def _flat(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {item}" for name, item in value.items())
-    return ", ".join(map(str, value)) or "none" if isinstance(value, list) else str(value)
+    return "; ".join(map(_flat, value)) or "none" if isinstance(value, list) else str(value)
 
 
 def _warn_of_bare_passages(made: GraphIndex) -> None:
@@ -316,17 +329,6 @@ def _show_demo(result: Demo) -> None:
 
 def _console() -> Console:
     return Console(markup=False, highlight=False, emoji=False)
-
-
-def _say(text: str) -> None:
-    """Text as it is: the terminal wraps it, a pipe gets whole lines."""
-    print(text, flush=True)  # not click's echo, which writes UTF-8 where the person asked for ASCII
-
-
-def _say_json(value: Any) -> None:
-    """JSON on standard output, escaped where its encoding is not UTF-8, so that no character is lost."""
-    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    _say(json.dumps(value, ensure_ascii=not utf8, indent=1, sort_keys=True, allow_nan=False))
 
 
 def _shell(path: Path) -> str:

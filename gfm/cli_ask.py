@@ -59,18 +59,24 @@ def ask(
     checkpoint: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
     ] = None,
+    filters: Annotated[
+        str | None, typer.Option("--filter", metavar="JSON", help="Only documents that fit, as for gfm search.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line for each question.")] = False,
 ) -> None:
     """Answer a question with checked citations: by a language model, or else in the words of the sources."""
     from gfm.answer.answer import Answerer, AnswerSettings
     from gfm.eval.run import open_retriever
+    from gfm.index.filters import read_filters
     from gfm.index.index import GraphIndex
+    from gfm.index.part import where
 
     if (question is None) != chat:
         raise typer.BadParameter("expected either a QUESTION or --chat")
     port = None if extractive else _port(llm, model)
     settings = AnswerSettings(top_k, max_tokens, AnswerSettings().threshold if threshold is None else threshold)
     opened = GraphIndex.open(index_folder.absolute())
+    opened = where(opened, read_filters(as_typed(filters))) if filters else opened
     found = open_retriever(opened, {"name": retriever}, str(checkpoint) if checkpoint else None)
     answerer = Answerer(found, port, settings)
     if question is None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gfm.extract.extraction import Extractor
     from gfm.extract.llm import LLMExtractor
-    from gfm.index.builder import BuildSettings
+    from gfm.index.recipe import BuildSettings
     from gfm.text.encoder import Encoder
     from gfm.types import Document
 

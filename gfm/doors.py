@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import logging
 import os
 import re
@@ -53,6 +54,17 @@ def tolerant_output() -> None:
 def as_typed(text: str) -> str:
     """An argument as the person typed it: under LC_ALL=C Python hands the bytes of other scripts on as surrogates."""
     return os.fsencode(text).decode("utf-8", "replace") if any("\ud800" <= c <= "\udfff" for c in text) else text
+
+
+def say(text: str) -> None:
+    """Text as it is: the terminal wraps it, a pipe gets whole lines."""
+    print(text, flush=True)  # not click's echo, which writes UTF-8 where the person asked for ASCII
+
+
+def say_json(value: Any) -> None:
+    """JSON on standard output, escaped where its encoding is not UTF-8, so that no character is lost."""
+    utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+    say(json.dumps(value, ensure_ascii=not utf8, indent=1, sort_keys=True, allow_nan=False))
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 import pytest
 import torch
+from hypothesis import settings
 
 from gfm.types import Document
 from tests.fake_llm import FakeLLM, serve
@@ -28,8 +29,16 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-torch.set_num_threads(2)
+settings.register_profile("gfm", deadline=None)  # a busy machine is no defect
+settings.load_profile("gfm")
+torch.set_num_threads(1 if "PYTEST_XDIST_WORKER" in os.environ else 2)  # of several workers, each has its core
 torch.use_deterministic_algorithms(True)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest file first, so that no worker starts it when the others are done."""
+    items.sort(key=lambda item: item.path.name != "test_docs.py")
+
 
 # Five passages, four facts in one chain, one passage without any: enough for a question of three steps.
 CORPUS_Z = {

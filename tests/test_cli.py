@@ -208,6 +208,16 @@ def test_search_as_json_is_the_whole_result(gfm: Run, z_index: Path) -> None:
     assert row["context"]["sources"][0]["passage_id"] == "p3"
 
 
+def test_search_within_some_documents(gfm: Run, z_index: Path) -> None:
+    asked = ("search", z_index, "Which sea?", "--retriever", "dense", "--filter")
+    status, output, _ = gfm(*asked, '{"document_id": "p2"}', "--json")
+    assert status == 0
+    assert [hit["document_id"] for hit in json.loads(output)["passages"]] == ["p2"]
+    status, output, errors = gfm(*asked, '{"document_id": "nobody"}')
+    assert (status, output) == (1, "")
+    assert "expected some document" in errors
+
+
 def test_search_keeps_to_the_budget(gfm: Run, z_index: Path) -> None:
     _, output, _ = gfm("search", z_index, QUESTION, "--retriever", "dense", "--json", "--max-tokens", 60)
     context = json.loads(output)["context"]

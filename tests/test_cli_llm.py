@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gfm.cli import main
+from gfm.index.index import GraphIndex
 from tests.conftest import CORPUS_Z, TRIPLES_Z
 from tests.fake_llm import FakeLLM, facts
 
@@ -52,7 +53,7 @@ def index(
 def test_a_dry_run_tells_the_price_and_asks_nothing(index: Any, fake_llm: FakeLLM, tmp_path: Path) -> None:
     status, output, errors = index("--dry-run")
     assert (status, errors) == (0, "")
-    assert output.startswith("language model: 5 calls for 5 passages")
+    assert output.startswith("language model: 5 calls (0 of 5 passages are known)")
     assert "at most $" in output
     status, output, _ = index("--dry-run", "--json")
     assert json.loads(output)["plan"]["calls"] == 5
@@ -65,7 +66,7 @@ def test_the_plan_before_and_what_became_of_it_after(index: Any, fake_llm: FakeL
     fake_llm.behave = lambda body, n: "bad" if "Orla Venn was born" in str(body) else truthful(body, n)
     status, output, errors = index()
     assert status == 0
-    assert "language model: 5 calls for 5 passages" in errors
+    assert "language model: 5 calls (0 of 5 passages are known)" in errors
     assert "passages asked about: ok 3, empty 1, failed 1" in output
     assert "failed p2: expected JSON with entities and triples, found: 'bad'" in output
     assert "language model: 6 calls, 600 tokens read, 60 written, $0.0007" in output
@@ -106,3 +107,22 @@ def test_a_missing_package_is_named(index: Any, monkeypatch: pytest.MonkeyPatch)
     status, _, errors = index()
     assert status == 1
     assert "expected the package openai, found none; install it with: pip install 'gfm-retriever[llm]'" in errors
+
+
+def test_what_is_added_later_is_asked_about_by_the_same_model(
+    index: Any, fake_llm: FakeLLM, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    fake_llm.behave = truthful
+    assert index()[0] == 0
+    more = tmp_path / "more.jsonl"
+    more.write_text(
+        '{"_id": "p6", "text": "Sam Pell built Abel Works."}\n{"_id": "p7", "text": "It rained."}\n', "utf-8"
+    )
+    fake_llm.behave = lambda body, n: "bad" if "rained" in str(body) else facts(entities=[("Abel Works", "thing")])
+    monkeypatch.setattr(sys, "argv", ["gfm", "add", str(tmp_path / "i"), str(more)])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert not stop.value.code
+    assert len(fake_llm.requests) == 5 + 3
+    assert "1 of 2 passages failed" in caplog.text
+    assert "abel works" in GraphIndex.open(tmp_path / "i").entity_keys

@@ -8,8 +8,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests.fake_llm import FakeLLM, facts
 
 _SNIPPET = re.compile(r"<!-- run -->\n```(bash|python)\n(.*?)```", re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)?(?:#([^)\s]+))?\)")
@@ -17,11 +20,13 @@ PAGES = (
     "README.md",
     "docs/data.md",
     "docs/exchange.md",
+    "docs/index.md",
     "docs/architecture.md",
     "docs/benchmark.md",
     "docs/ablations.md",
     "docs/explain.md",
     "docs/troubleshooting.md",
+    "docs/llm.md",
 )
 _DOCUMENTS = 12  # of the demo corpus: enough to answer from, few enough to encode in a second
 
@@ -53,19 +58,39 @@ def checkout(repository: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
+def model_that_quotes(body: dict[str, Any], number: int) -> str:
+    """Finds one entity in each passage, the first word of it, and answers every question with its first source."""
+    if body.get("stream"):
+        return "Somebody did [1], says [99]."
+    said = body["messages"][-1]["content"]
+    return facts(entities=[(said.split()[1], "thing")])
+
+
+def check_language_models(outputs: list[str], fake_llm: FakeLLM) -> None:
+    """What the page on language models shows: a dry run, a build, an answer."""
+    dry, built, asked = outputs
+    assert dry.startswith("language model: 12 calls (0 of 12 passages are known)")
+    assert "passages asked about: ok 12, empty 0, failed 0" in built
+    assert asked.startswith("Somebody did [1], says.\n\nSources\n[1] ")
+    assert "taken out: [99]" in asked
+    assert sum("<passage>" in str(body) for body in fake_llm.requests) == 12
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the snippets are for a POSIX shell")
-def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
+def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeLLM) -> None:
+    fake_llm.behave = model_that_quotes
     environment = {
         **os.environ,
         "PATH": f"{checkout / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(repository),
         "PYTHONIOENCODING": "utf-8",
+        "OPENAI_BASE_URL": fake_llm.url,
     }
     outputs = []
     for language, text in snippets(repository):
         command = ["bash", "-euo", "pipefail", "-c", text] if language == "bash" else [sys.executable, "-c", text]
-        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=120)
+        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=900)
         assert done.returncode == 0, f"{text}\n{done.stderr.decode()}"
         outputs.append(done.stdout.decode("utf-8"))
     assert re.search(r"^documents +12$", outputs[0], re.MULTILINE)
@@ -76,14 +101,25 @@ def test_snippets_run_in_order(repository: Path, checkout: Path) -> None:
     assert re.search(r"^read: 12 passages, \d+ rows of entities, \d+ triples$", outputs[4], re.MULTILINE)
     assert outputs[5].startswith("graphml 12 ")
     assert re.search(r"^Czech Republic \(alias\): Czechia \(\d+\)$", outputs[6], re.MULTILINE)
-    assert outputs[7].endswith("wrote why.html: open it in any browser\n")
+    assert [line for line in outputs[7].split("\n") if line.startswith("documents: added")] == [
+        "documents: added 1, updated 0, unchanged 2, deleted 0",
+        "documents: added 0, updated 1, unchanged 2, deleted 0",
+        "documents: added 0, updated 0, unchanged 2, deleted 1",
+        "documents: added 0, updated 0, unchanged 0, deleted 1",
+    ]
+    assert outputs[7].endswith("fresh build: ok\nthe index is whole\n")
+    assert outputs[8].startswith("('log/1',) ")
+    assert outputs[9].endswith("wrote why.html: open it in any browser\n")
+    check_language_models(outputs[10:], fake_llm)
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    assert [language for language, _ in snippets(repository)] == ["bash", "python"] * 3 + ["bash"] * 2
+    assert [language for language, _ in snippets(repository)] == (
+        ["bash", "python"] * 3 + ["bash"] + ["bash", "python"] + ["bash"] * 4
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)

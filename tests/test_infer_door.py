@@ -213,3 +213,22 @@ def test_a_new_process_in_another_folder_answers_from_the_index_alone(
         [*command, "top_k=0"], cwd=folder, env={**os.environ, **plain}, capture_output=True, check=False
     )
     assert (failed.returncode, failed.stdout) == (1, b"")
+
+
+def test_filters_are_json(repository: Path, z_index: Path, tmp_path: Path) -> None:
+    command = [
+        sys.executable,
+        str(repository / "infer.py"),
+        f"index={z_index}",
+        "question=Which sea?",
+        "retriever=bm25",
+    ]
+    good = [*command, 'filters={"document_id": {"$in": ["p2", "p3"]}}', f"json_out={tmp_path / 'out.json'}"]
+    done = subprocess.run(good, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["results"]
+    assert {p["document_id"] for p in row["passages"]} <= {"p2", "p3"}
+    bad = subprocess.run([*command, "filters={year"], capture_output=True, text=True, check=False)
+    assert bad.returncode == 1
+    assert "expected a JSON object" in bad.stderr
+    assert bad.stderr.count("\n") == 1

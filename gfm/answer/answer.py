@@ -50,8 +50,8 @@ class AnswerSettings:
         top_k: Passages to retrieve.
         max_tokens: Budget of all that a model reads: rules, question and context.
         threshold: Least cosine of the question and the best passage; below it there is no evidence. The default was
-            chosen for all-MiniLM-L6-v2: of 700 training questions of three sets none lies below it, most of what has
-            nothing to do with a corpus does.
+            chosen for all-MiniLM-L6-v2: a hundredth of the training questions of two sets lie below 0.4, and questions
+            on subjects that have nothing to do with a corpus lie at about 0.25.
         sentences: Of an extractive answer.
     """
 

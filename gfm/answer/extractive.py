@@ -1,4 +1,4 @@
-"""An answer without a language model: the sentences of the sources that are nearest to the question."""
+"""An answer without a language model: the facts that the retriever ranks first, then the nearest sentences."""
 
 from __future__ import annotations
 
@@ -12,45 +12,59 @@ from gfm.text.normalise import clean
 from gfm.text.sentences import sentence_spans
 from gfm.types import Context, Retrieval
 
-_LEAST = 3  # visible characters of a sentence
+_LEAST = 3  # characters of a sentence
 
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """A sentence of a source.
-
-    Attributes:
-        n: Number of the source.
-        text: The sentence.
-        score: Cosine with the question.
-    """
+    """A sentence of a source, with the source's number."""
 
     n: int
     text: str
-    score: float
 
 
 def best_sentences(index: GraphIndex, retrieval: Retrieval, context: Context, count: int) -> list[Quotation]:
-    """The sentences that are nearest to the question, best first; equal ones by source and place.
+    """What the sources say on a question, best first.
+
+    Facts come first, as the retriever ranked them: on training questions of MuSiQue three of them held the answer more
+    often than three sentences near the question. Sentences fill up what is missing.
 
     Args:
-        index: Its encoder judges.
-        retrieval: The question and the passages.
+        index: Its encoder judges the sentences.
+        retrieval: The question, the passages and the facts.
         context: The sources that may be quoted.
         count: How many sentences.
     """
+    found = _facts(retrieval, context)[:count]
+    if len(found) < count:
+        said = "\n".join(quoted.text for quoted in found)
+        found += [quoted for quoted in _nearest(index, retrieval, context) if quoted.text not in said]
+    return found[:count]
+
+
+def _facts(retrieval: Retrieval, context: Context) -> list[Quotation]:
+    number = {s.passage_id: s.n for s in reversed(context.sources)}
+    rows: dict[str, int] = {}
+    for hit in sorted(retrieval.triples, key=lambda hit: hit.rank):
+        if sources := [number[p] for p in hit.item.passage_ids if p in number]:
+            rows.setdefault(clean(hit.item.text), min(sources))
+    return [Quotation(n, text) for text, n in rows.items()]
+
+
+def _nearest(index: GraphIndex, retrieval: Retrieval, context: Context) -> list[Quotation]:
+    """All sentences of the sources, the nearest to the question first; equal ones by source and place."""
     passages = {hit.item.id: hit.item for hit in retrieval.passages}
-    rows: dict[str, tuple[int, str]] = {}
+    rows: dict[str, Quotation] = {}
     for source in context.sources:
         passage = passages[source.passage_id]
         for start, end in sentence_spans(passage.text):
             sentence = clean(passage.text[start:end])
             if len(sentence) >= _LEAST:
-                rows.setdefault(embedded_text(passage.title, sentence), (source.n, sentence))
+                rows.setdefault(embedded_text(passage.title, sentence), Quotation(source.n, sentence))
     if not rows:
         return []
     question = index.encode([retrieval.query.text])[0]  # (D,)
     scores = index.encoder.encode(list(rows)) @ question  # (sentences,)
-    order = np.argsort(-scores, kind="stable")[:count]
+    order = np.argsort(-scores, kind="stable")
     found = list(rows.values())
-    return [Quotation(*found[i], score=float(scores[i])) for i in order.tolist()]
+    return [found[i] for i in order.tolist()]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gfm.compat.document_filters import METADATA, DocumentFilters
+from gfm.index.filters import METADATA, DocumentFilters
 from gfm.index.index import GraphIndex
 from gfm.types import GfmError
 

@@ -12,8 +12,8 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from gfm.compat.document_filters import DocumentFilters
 from gfm.graph.knowledge_graph import expand
+from gfm.index.filters import DocumentFilters
 from gfm.index.index import GraphIndex
 from gfm.index.vectors import Vectors
 from gfm.retrieve.base import Stopwatch, as_query, check_whole, passage_hits, query_vector, ranked

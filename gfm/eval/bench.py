@@ -28,9 +28,10 @@ from gfm.eval.run import EncodedQueries, check_writable, write_json
 from gfm.eval.settings import BenchSettings, Entry, file_name
 from gfm.eval.tables import markdown
 from gfm.extract import make_extractors
-from gfm.index.builder import BuildSettings, split_all
+from gfm.index.builder import split_all
 from gfm.index.documents import read_documents
 from gfm.index.index import GraphIndex
+from gfm.index.recipe import BuildSettings
 from gfm.index.store import CURRENT, file_hash
 from gfm.retrieve.features import question_parts
 from gfm.types import GfmError, Query

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import multiprocessing
-import sys
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
@@ -20,6 +19,7 @@ import torch
 from gfm.context import build_context
 from gfm.eval.run import EncodedQueries, best_documents, passages_for
 from gfm.index.index import GraphIndex
+from gfm.memory import peak_memory
 from gfm.progress import track
 from gfm.retrieve.base import Retriever
 from gfm.retrieve.candidates import CandidateBuilder
@@ -135,20 +135,6 @@ def _measure_and_weigh(job: Job) -> Measured:
     out = measure(job)
     out.peak_bytes = peak_memory()
     return out
-
-
-def peak_memory() -> int:
-    """Most bytes of this process that were ever resident at once, mapped files included."""
-    if sys.platform == "linux":  # ru_maxrss would be at least that of the parent, which it survives exec
-        lines = Path("/proc/self/status").read_text(encoding="ascii").split("\n")
-        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
-    if sys.platform == "win32":
-        import psutil
-
-        return int(psutil.Process().memory_info().peak_wset)
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 @contextmanager

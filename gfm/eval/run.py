@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from gfm.eval.beir import read_queries
+from gfm.index.filters import read_filters
 from gfm.index.index import GraphIndex
+from gfm.index.part import where
 from gfm.progress import track
 from gfm.report import as_json
 from gfm.retrieve.base import Retriever, as_query, document_scores
@@ -38,6 +40,7 @@ class Inference:
         run_out: Gets {query id: {document id: score}}.
         json_out: Gets {"results": [everything that a result holds]}.
         batch_encode: Encode the questions of ``queries`` at once.
+        filters: JSON; only documents that fit are searched, see `gfm.index.part.where`.
     """
 
     index: str
@@ -49,6 +52,7 @@ class Inference:
     run_out: str | None = None
     json_out: str | None = None
     batch_encode: bool = True
+    filters: str | None = None
 
 
 class EncodedQueries:
@@ -124,6 +128,7 @@ def infer(job: Inference) -> Iterator[Retrieval]:
         with_parts = job.retriever.get("name") in (*TRAINED, "fusion")
         batch = EncodedQueries(index.encoder, [query.text for query in queries], with_parts)
         index = GraphIndex.open(index.path, batch)
+    index = where(index, read_filters(job.filters)) if job.filters else index
     retriever = open_retriever(index, job.retriever, job.checkpoint)
     depth = passages_for(index, job.top_k) if job.run_out else job.top_k
     run: dict[str, dict[str, float]] = {}

@@ -10,8 +10,8 @@ from gfm.exchange.from_index import tables_of
 from gfm.exchange.tables import GraphTables, prepare
 from gfm.extract import make_extractors
 from gfm.index import store
-from gfm.index.builder import BuildSettings
 from gfm.index.index import GraphIndex
+from gfm.index.recipe import BuildSettings
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder
 
 

@@ -75,3 +75,27 @@ def known_entities(extractors: Sequence[Extractor], aliases: Iterable[tuple[str,
 
     tables = [extractor.resolved.table for extractor in extractors if isinstance(extractor, GivenGraph)]
     return (tables[0] if tables else EntityTable()).with_aliases(aliases)
+
+
+def restore_extractor(name: str, rows: Sequence[str]) -> Extractor:
+    """The extractor of an index.
+
+    Args:
+        name: Its name in the manifest.
+        rows: What the index keeps of a given graph.
+
+    Raises:
+        GfmError: It is not one of gfm's own, or it does not load.
+    """
+    kind, _, pipeline = name.partition(":")
+    if kind == "given":
+        from gfm.extract.given import GivenGraph
+
+        return GivenGraph.restore(rows)
+    if kind == "spacy" and pipeline:
+        from gfm.extract.spacy_facts import SpacyExtractor
+
+        return SpacyExtractor(pipeline)
+    if kind == "llm":
+        return llm_extractor(pipeline)
+    raise GfmError(f"extractor {name!r}: expected one of gfm's own, found another; hand it in: extractors=[…]")

@@ -109,11 +109,15 @@ class Extractor(Protocol):
     """What the index builder asks of an extractor.
 
     Attributes:
+        name: By which `restore_extractor` makes it again.
         cached: Whether an extraction depends on the passage's text and on ``settings`` alone, so that the cache may
             keep it by their hash.
+        rows: What else it takes to make it again, as JSON lists that begin with a kind; an index keeps them.
     """
 
+    name: str
     cached: bool
+    rows: Sequence[str]
 
     @property
     def settings(self) -> str:

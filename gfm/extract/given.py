@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gfm.extract.extraction import Extraction, Statement
-from gfm.extract.resolve import Resolved, resolve
+from gfm.extract.resolve import Resolved, resolve, table_of
 from gfm.extract.rows import read_triple_rows
 from gfm.text.chunk import embedded_text
 from gfm.text.normalise import name_key, statement_text
@@ -22,20 +24,77 @@ class GivenGraph:
 
     Args:
         resolved: The rows, each name an entity of its own; each triple with a passage or document that states it.
-        settings: Names the input; made of all rows unless given.
 
     Attributes:
         cached: False: what is given belongs to a passage id, so a cache by the hash of the text would mix it up.
         settings: Changes with every row.
-        resolved: As given; its table is what the graph has to know.
+        rows: One JSON list a row: ``entity`` or ``triple``, and its fields; they make the same graph again.
+        resolved: As given, triples by passage; its table is what the graph has to know.
     """
 
+    name = "given"
     cached = False
 
-    def __init__(self, resolved: Resolved, settings: str = ""):
-        self.resolved = resolved
-        self.settings = settings or f"given-2:{_digest(self.resolved)}"
+    def __init__(self, resolved: Resolved):
+        # Rows of the same passages stay in order; that of the passages plays no part.
+        self.resolved = replace(resolved, triples=sorted(resolved.triples, key=lambda t: t.passage_ids))
+        self.rows: Sequence[str] = [
+            *(_row("entity", entity) for entity in self.resolved.entities),
+            *(_row("triple", triple) for triple in self.resolved.triples),
+        ]
+        digest = hashlib.sha256("\n".join(sorted(self.rows)).encode("utf-8", "surrogatepass"))
+        self.settings = f"given-3:{digest.hexdigest()}"
         self._given = _by_passage(self.resolved)
+
+    @staticmethod
+    def restore(rows: Sequence[str]) -> GivenGraph:
+        """The graph that has these ``rows``."""
+        found: dict[str, list[dict[str, Any]]] = {"entity": [], "triple": []}
+        for kind, fields in map(json.loads, rows):
+            found[kind].append({k: tuple(v) if isinstance(v, list) else v for k, v in fields.items()})
+        return _graph_of([GivenEntity(**e) for e in found["entity"]], [GivenTriple(**t) for t in found["triple"]])
+
+    def documents(self, known: Collection[str]) -> set[str]:
+        """Which of the ``known`` documents it speaks of."""
+        rows: list[GivenEntity | GivenTriple] = [*self.resolved.entities, *self.resolved.triples]
+        return {document_of(p, known) for row in rows for p in row.passage_ids} & set(known)
+
+    def of(self, document: str, known: Collection[str]) -> list[GivenTriple]:
+        """The triples of one of the ``known`` documents, in order."""
+        return [t for t in self.resolved.triples if document in {document_of(p, known) for p in t.passage_ids}]
+
+    def without(self, documents: Collection[str], known: Collection[str]) -> GivenGraph:
+        """The same but for what some of the ``known`` documents say.
+
+        Triples that no passage states any more are gone, and entities that only such passages and triples named.
+        """
+
+        def left(passages: Sequence[str]) -> tuple[str, ...]:
+            return tuple(p for p in passages if document_of(p, known) not in documents)
+
+        triples = [replace(t, passage_ids=left(t.passage_ids)) for t in self.resolved.triples]
+        triples = [t for t in triples if t.passage_ids]
+        stated = {name_key(name) for t in triples for name in (t.head, t.tail)}
+        entities = [
+            replace(e, passage_ids=left(e.passage_ids))
+            for e in self.resolved.entities
+            if not e.passage_ids or left(e.passage_ids) or name_key(e.name) in stated
+        ]
+        return _graph_of(entities, triples)
+
+    def united(self, other: GivenGraph, known: Collection[str]) -> GivenGraph:
+        """Both; of a ``known`` document that both speak of, what ``other`` says.
+
+        Raises:
+            GfmError: One of them has entities with ids or types, which cannot be told apart row by row.
+        """
+        if self.resolved.entities or other.resolved.entities:
+            raise GfmError(
+                "expected given triples of names alone to be added, found entities with ids, types or descriptions; "
+                "build the index again, of all documents and all rows"
+            )
+        mine = self.without(other.documents(known), known)
+        return _graph_of([], [*mine.resolved.triples, *other.resolved.triples])
 
     def check(self, document_ids: Collection[str]) -> None:
         """Prove that everything belongs to a document of the corpus.
@@ -51,7 +110,7 @@ class GivenGraph:
         rows: list[GivenEntity | GivenTriple] = [*self.resolved.entities, *self.resolved.triples]
         for row in rows:
             for passage in row.passage_ids:
-                if passage not in known and passage.rpartition("#")[0] not in known:
+                if document_of(passage, known) not in known:
                     unknown.setdefault(passage, row.place)
         if unknown:
             passage, place = next(iter(unknown.items()))
@@ -77,8 +136,7 @@ class GivenGraph:
                 found[number[identifier]].add(given)
             else:
                 # A passage that this splitting does not make: its document stands for it.
-                document = identifier if identifier in chunks else identifier.rpartition("#")[0]
-                numbers = sorted(chunks.get(document, ()), key=lambda i: (passages[i].start, i))
+                numbers = sorted(chunks.get(document_of(identifier, chunks), ()), key=lambda i: (passages[i].start, i))
                 _spread(given, numbers, passages, found)
         return [p.extraction() for p in found]
 
@@ -166,10 +224,21 @@ def _spread(given: _Passage, numbers: Sequence[int], passages: Sequence[Passage]
             found[i].names[name] = None
 
 
-def _digest(resolved: Resolved) -> str:
-    rows = [repr(replace(entity, place="")) for entity in resolved.entities]
-    rows += [repr(replace(triple, place="")) for triple in resolved.triples]
-    return hashlib.sha256("\n".join(sorted(rows)).encode("utf-8", "surrogatepass")).hexdigest()
+def _row(kind: str, row: GivenEntity | GivenTriple) -> str:
+    fields = {name: value for name, value in asdict(row).items() if name != "place" and value not in ("", (), None)}
+    return json.dumps([kind, {"name": row.name, **fields} if isinstance(row, GivenEntity) else {**_ENDS, **fields}])
+
+
+_ENDS = {"head": "", "relation": "", "tail": ""}
+
+
+def _graph_of(entities: list[GivenEntity], triples: list[GivenTriple]) -> GivenGraph:
+    return GivenGraph(Resolved(entities, triples, table_of(entities), 0, []))
+
+
+def document_of(passage: str, known: Collection[str]) -> str:
+    """The document that a given id speaks of: itself where there is one of that id, else what stands before ``#``."""
+    return passage if passage in known else passage.rpartition("#")[0]
 
 
 class GivenTriples(GivenGraph):
@@ -183,5 +252,4 @@ class GivenTriples(GivenGraph):
     """
 
     def __init__(self, path: Path):
-        triples = read_triple_rows(path)
-        super().__init__(resolve([], triples), f"given-1:{hashlib.sha256(path.read_bytes()).hexdigest()}")
+        super().__init__(resolve([], read_triple_rows(path)))

@@ -14,7 +14,7 @@ from typing import Any
 from gfm.extract.extraction import Extraction
 from gfm.extract.grounding import UNWANTED, Wanted, ground
 from gfm.extract.reply import ReplyError, read_reply, reply_schema
-from gfm.llm.errors import RequestError, ServerError
+from gfm.llm.errors import RequestError
 from gfm.llm.json_reply import load_json_repair
 from gfm.llm.port import LLM
 from gfm.llm.session import Message, Reply, Session
@@ -160,27 +160,19 @@ class LLMExtractor:
 
     async def _ask(self, session: Session, text: str) -> tuple[Extraction, Counter[str]]:
         """Ask, and once more where the reply is of no use."""
-        messages, reason = self.messages(text), ""
+        messages, reasons = self.messages(text), []
         for _ in range(2):
             try:
                 reply = await session.complete(messages, reply_schema())
                 return self._read(text, reply)
-            except ServerError:
-                raise
-            except ReplyError as problem:
-                reason = str(problem)
-                messages = [
-                    *self.messages(text),
-                    {"role": "assistant", "content": reply.text[:_REPEATED]},
-                    {
-                        "role": "user",
-                        "content": f"That could not be used: {problem}. Reply with the JSON object alone.",
-                    },
-                ]
+            except ReplyError as error:
+                reasons.append(str(error))
+                messages = [*self.messages(text), *_complaint(reply, error)]
             except RequestError as error:
-                reason = str(error)
+                reasons.append(str(error))
                 break
-        return Extraction(sentences=tuple(sentence_spans(text)), failure=reason), Counter()
+        why = "; then ".join(dict.fromkeys(reasons))
+        return Extraction(sentences=tuple(sentence_spans(text)), failure=why), Counter()
 
     def _read(self, text: str, reply: Reply) -> tuple[Extraction, Counter[str]]:
         """A reply as an extraction.
@@ -204,6 +196,16 @@ class LLMExtractor:
 def quoted(text: str) -> str:
     """A passage as data: whatever could close its marks, or open others, is defused."""
     return f"<passage>\n{_TAG.sub(_DEFUSED, text)}\n</passage>"
+
+
+def _complaint(reply: Reply, error: ReplyError) -> list[Message]:
+    """What goes on a conversation after a useless reply; nothing after an empty one, which many servers refuse."""
+    if not reply.text.strip():
+        return []
+    return [
+        {"role": "assistant", "content": reply.text[:_REPEATED]},
+        {"role": "user", "content": f"That could not be used: {error}. Reply with the JSON object alone."},
+    ]
 
 
 def _only(what: str, words: Sequence[str]) -> str:

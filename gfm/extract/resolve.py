@@ -118,8 +118,12 @@ def resolve(entities: Sequence[GivenEntity], triples: Sequence[GivenTriple]) -> 
     senses = _Senses(entities, triples)
     named = [senses.named(t) for t in triples]
     rows = sorted((sense.entity() for sense in senses.declared()), key=lambda e: (e.name, e.id))
-    table = EntityTable({name_key(row.name): row for row in rows}, make_aliases(_aliases(rows)))
-    return Resolved(rows, named, table, senses.unnamed, sorted(senses.homonyms))
+    return Resolved(rows, named, table_of(rows), senses.unnamed, sorted(senses.homonyms))
+
+
+def table_of(rows: Sequence[GivenEntity]) -> EntityTable:
+    """What the graph has to know of entities, each of which has a name of its own."""
+    return EntityTable({name_key(row.name): row for row in rows}, make_aliases(_aliases(rows)))
 
 
 def _aliases(rows: Sequence[GivenEntity]) -> list[tuple[str, str]]:

@@ -33,8 +33,10 @@ class SpacyExtractor:
     """
 
     cached = True
+    rows: Sequence[str] = ()
 
     def __init__(self, pipeline: str = DEFAULT_PIPELINE):
+        self.name = f"spacy:{pipeline}"
         self._nlp = _load(pipeline)
         if not {"parser", "senter", "sentencizer"} & set(self._nlp.pipe_names):
             self._nlp.add_pipe("sentencizer")

@@ -13,6 +13,8 @@ import numpy as np
 
 FACT, INVERSE_FACT, SYNONYM, MENTION, INVERSE_MENTION, SUBJECT, INVERSE_SUBJECT = range(7)
 EDGE_KINDS = ("fact", "inverse fact", "synonym", "mention", "inverse mention", "subject", "inverse subject")
+# A search looks at no more edges of one entity than this, but for those of the facts nearest to the question.
+HUB_DEGREE = 1000
 # The kind of the same link seen from its other end.
 MIRROR = np.array([INVERSE_FACT, FACT, SYNONYM, INVERSE_MENTION, MENTION, INVERSE_SUBJECT, SUBJECT], dtype=np.int8)
 
@@ -68,6 +70,13 @@ class KnowledgeGraph:
     def arrays(self) -> dict[str, np.ndarray]:
         """Every array by name, for the store."""
         return {f.name: getattr(self, f.name) for f in fields(self) if not f.name.startswith("num_")}
+
+
+def hubs(graph: KnowledgeGraph) -> np.ndarray:
+    """Entities with more than `HUB_DEGREE` edges, int64[·], the greatest first, ties by number."""
+    degree = np.diff(graph.node_ptr)[: graph.num_entities]
+    found = np.flatnonzero(degree > HUB_DEGREE)
+    return found[np.lexsort((found, -degree[found]))]
 
 
 def expand(ptr: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

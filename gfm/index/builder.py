@@ -5,48 +5,37 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy as np
-import regex as re
 
 from gfm.extract.extraction import Extraction, Extractor, unite
-from gfm.graph.assemble import GraphParts, assemble
+from gfm.graph.assemble import read
 from gfm.graph.entity_table import EntityTable
-from gfm.graph.knowledge_graph import build_graph
+from gfm.graph.knowledge_graph import build_graph, hubs
+from gfm.graph.linker import TitleLinker
+from gfm.graph.occurrences import merge
+from gfm.graph.parts import GraphParts, number
 from gfm.index import store, vectors
 from gfm.index.cache import Cache
-from gfm.index.lexical import make_lexical
+from gfm.index.carry import carry
+from gfm.index.content import KINDS, Content, write_content
+from gfm.index.lexical import lexical_arrays, merge_words
 from gfm.index.lock import LOCK, writer_lock
+from gfm.index.near import NOBODY, Near, nearest, synonyms
+from gfm.index.recipe import BuildSettings, Recipe
+from gfm.progress import track
 from gfm.text.chunk import embedded_text, split
 from gfm.text.encoder import Encoder
 from gfm.types import Document, GfmError, Passage
 
-_DIGITS = re.compile(r"\d+")
 CACHE = "cache.sqlite"
-
-
-@dataclass(frozen=True, slots=True)
-class BuildSettings:
-    """What a build depends on besides documents, encoder and extractor.
-
-    Attributes:
-        chunk_tokens: Most tokens of a passage.
-        chunk_overlap: Tokens shared by neighbouring passages of one document.
-        synonym_cosine: Least cosine of two names for a synonym edge.
-        synonym_neighbours: Nearest names looked at for each name.
-    """
-
-    chunk_tokens: int = 256
-    chunk_overlap: int = 0
-    synonym_cosine: float = 0.8
-    synonym_neighbours: int = 8
 
 
 def split_all(documents: Sequence[Document], encoder: Encoder, settings: BuildSettings) -> list[Passage]:
@@ -65,50 +54,24 @@ def split_all(documents: Sequence[Document], encoder: Encoder, settings: BuildSe
     for one, two in pairwise(sorted(d.id for d in documents)):
         if one == two:
             raise GfmError(f"two documents have the id {one!r}; ids must be unique: rename one in the corpus")
-    passages = sorted(
-        (p for d in documents for p in split(d, encoder, settings.chunk_tokens, settings.chunk_overlap)),
-        key=lambda p: p.id,
-    )
-    for a, b in pairwise(passages):
+    s, watched = settings, track(documents, len(documents), "split")
+    return by_id(p for d in watched for p in split(d, encoder, s.chunk_tokens, s.chunk_overlap))
+
+
+def by_id(passages: Iterable[Passage]) -> list[Passage]:
+    """Passages sorted by id.
+
+    Raises:
+        GfmError: Two have one id.
+    """
+    found = sorted(passages, key=lambda p: p.id)
+    for a, b in pairwise(found):
         if a.id == b.id:
             raise GfmError(
                 f"two passages have the id {a.id!r} (documents {a.document_id!r} and {b.document_id!r}); ids must be "
                 "unique: rename one in the corpus"
             )
-    return passages
-
-
-def synonyms(
-    parts: GraphParts, entity_vectors: np.ndarray, settings: BuildSettings, graph: faiss.Index | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Edges between near-equal names, and between a name and its forms with a bracket (weight 1).
-
-    Names whose numbers differ are never near-equal: "7 March 1901" is not "8 March 1901"; nor are two of one name that
-    ids or types tell apart.
-
-    Args:
-        parts: The graph without these edges.
-        entity_vectors: float32[N, D], unit norm.
-        settings: The least cosine, and how many neighbours are looked at.
-        graph: HNSW over the same vectors, where the search is approximate.
-
-    Returns:
-        int64[S, 2] unique sorted pairs and float32[S] weights.
-    """
-    pairs, cosine = vectors.similar_pairs(entity_vectors, settings.synonym_neighbours, settings.synonym_cosine, graph)
-    numbers = [_DIGITS.findall(key) for key, _ in parts.entities]
-    apart = {pair for group in parts.apart for pair in combinations(sorted(group), 2)}
-    weight = {
-        (int(a), int(b)): float(c)
-        for (a, b), c in zip(pairs, cosine, strict=True)
-        if numbers[a] == numbers[b] and (int(a), int(b)) not in apart
-    }
-    weight.update({(min(a, b), max(a, b)): 1.0 for a, b in parts.aliases})
-    ordered = sorted(weight)
-    return (
-        np.array(ordered, dtype=np.int64).reshape(-1, 2),
-        np.array([weight[p] for p in ordered], dtype=np.float32),
-    )
+    return found
 
 
 def build_index(
@@ -137,22 +100,22 @@ def build_index(
     Raises:
         GfmError: Bad input, or a folder that holds something else.
     """
-    settings = settings or BuildSettings()
+    recipe = Recipe(encoder, extractors, settings or BuildSettings(), table)
     if path.exists() and not (path.is_dir() and _is_ours(path)):
         raise GfmError(
             f"{path}: expected a new folder or an index to replace, found something else; give another --out"
         )
-    clock = _Laps()
-    passages = split_all(documents, encoder, settings)
+    clock = Laps()
+    passages = split_all(documents, encoder, recipe.settings)
     clock.lap("split")
-    with _disk_errors(path):
+    with store.disk_errors(path):
         path.mkdir(parents=True, exist_ok=True)
-    with writer_lock(path):
-        _replace(documents, passages, path, encoder, extractors, settings, cache_path, clock, table or EntityTable())
+    with writer_lock(path), open_cache(path, cache_path) as cache:
+        replace(path, Content(), documents, passages, recipe, cache, clock)
     return clock.seconds
 
 
-class _Laps:
+class Laps:
     """Seconds by stage, one stage after another."""
 
     def __init__(self) -> None:
@@ -165,58 +128,148 @@ class _Laps:
         self.seconds[stage], self._start = now - self._start, now
 
 
-def _replace(
-    documents: Sequence[Document],
-    passages: Sequence[Passage],
-    path: Path,
-    encoder: Encoder,
-    extractors: Sequence[Extractor],
-    settings: BuildSettings,
-    cache_path: Path | None,
-    clock: _Laps,
-    table: EntityTable,
-) -> None:
-    """Make a generation and put it in force; the old one stands until then."""
+@contextmanager
+def open_cache(path: Path, cache_path: Path | None) -> Iterator[Cache]:
+    """The cache of the index in the folder ``path``: its own unless another is given."""
     cache = Cache(cache_path or path / CACHE)
     try:
-        found_by = [cache.extractions(passages, e) for e in extractors]
-        rows = zip(*found_by, strict=True)
-        extractions = [unite(row) for row in rows] if found_by else [Extraction()] * len(passages)
-        clock.lap("extract")
-        parts = assemble(passages, extractions, table)
-        clock.lap("assemble")
-        found = {
-            "passage": cache.vectors([embedded_text(p.title, p.text) for p in passages], encoder, "passages"),
-            "fact": cache.vectors(parts.facts, encoder, "facts"),
-            "entity": cache.vectors([name for _, name in parts.entities], encoder, "entities"),
-        }
-        clock.lap("encode")
+        yield cache
     finally:
         cache.close()
-    hnsw = {name: vectors.make_hnsw(rows) for name, rows in found.items()}
-    links, weight = synonyms(parts, found["entity"], settings, hnsw["entity"])
-    clock.lap("synonyms")
-    search = {name: "exact" if graph is None else "hnsw" for name, graph in sorted(hnsw.items())}
+
+
+def replace(
+    path: Path,
+    old: Content,
+    documents: Sequence[Document],
+    passages: Sequence[Passage],
+    recipe: Recipe,
+    cache: Cache,
+    clock: Laps,
+) -> dict[str, Any]:
+    """Make a generation and put it in force; the old one stands until then.
+
+    Args:
+        path: Folder of the index; the caller holds its lock.
+        old: What is carried over; `Content()` for nothing. What is made does not depend on it.
+        documents: All documents of the new generation.
+        passages: All their passages, sorted by id.
+        recipe: How everything is made, also what is in ``old``.
+        cache: Knows extractions and vectors that were made before.
+        clock: Takes the seconds of each stage.
+
+    Returns:
+        The new manifest.
+    """
+    made = _make(old, documents, passages, recipe, cache, clock)
     staging = path / store.STAGING
-    with _disk_errors(path):
+    with store.disk_errors(path):
         if staging.exists():  # of a build that was killed
             shutil.rmtree(staging)
         staging.mkdir()
-        counts = _write(staging, documents, passages, parts, links, weight, found, hnsw, table)
-        store.commit(path, staging, _manifest(encoder, extractors, settings, counts, search))
+        counts = _write(staging, made)
+        folder = store.commit(path, staging, {"counts": counts, "search": made.search, **recipe.as_json()})
+        manifest: dict[str, Any] = json.loads((folder / store.MANIFEST).read_bytes())
     clock.lap("write")
+    return manifest
 
 
-@contextmanager
-def _disk_errors(path: Path) -> Iterator[None]:
-    """Turns a full disk or a missing permission into what a person can do about it."""
-    try:
-        yield
-    except OSError as error:
-        raise GfmError(
-            f"{path}: expected a folder that can be written, found: {error}; see that it is writable and has space, "
-            "then build again (an index that was there before still stands)"
-        ) from error
+@dataclass(frozen=True)
+class _Made:
+    content: Content
+    parts: GraphParts
+    table: EntityTable
+    links: np.ndarray
+    link_weight: np.ndarray
+    hnsw: dict[str, faiss.Index | None]
+
+    @property
+    def search(self) -> dict[str, str]:
+        """How each kind of vectors is searched."""
+        return {kind: "exact" if graph is None else "hnsw" for kind, graph in sorted(self.hnsw.items())}
+
+
+def _make(
+    old: Content,
+    documents: Sequence[Document],
+    passages: Sequence[Passage],
+    recipe: Recipe,
+    cache: Cache,
+    clock: Laps,
+) -> _Made:
+    linker, given = TitleLinker((p.title for p in passages), recipe.table), recipe.rows
+    same, moved = carry(old, passages, given, linker)
+    fresh = _left(moved, passages, whole_documents=not all(e.cached for e in recipe.extractors))
+    moved[np.isin(moved, fresh)] = -1
+    extractions = _extractions([passages[i] for i in fresh], recipe, cache)
+    clock.lap("extract")
+    pairs = track(zip(fresh, extractions, strict=True), len(fresh), "assemble")
+    readings = ((i, read(linker, passages[i], x)) for i, x in pairs)
+    said = merge(old.said, moved, readings, len(passages))
+    parts = number(said, linker)
+    names = [name for _, name in parts.entities]
+    clock.lap("assemble")
+    texts = [embedded_text(p.title, p.text) for p in passages]
+    old_texts = [embedded_text(p.title, p.text) for p in old.passages]
+    rows = {
+        "passage": _vectors("passage", texts, old_texts, old, recipe, cache),
+        "fact": _vectors("fact", said.facts, old.said.facts, old, recipe, cache),
+        "entity": _vectors("entity", names, old.names, old, recipe, cache),
+    }
+    clock.lap("encode")
+    hnsw = {kind: vectors.make_hnsw(rows[kind]) for kind in KINDS}
+    near = nearest(
+        rows["entity"],
+        recipe.settings.synonym_neighbours,
+        recipe.settings.synonym_cosine,
+        *_known_near(old, parts.entities),
+        hnsw["entity"],
+    )
+    links, weight = synonyms(said.keys, near, parts.aliases, parts.apart)
+    clock.lap("synonyms")
+    new_texts = {i: texts[i] for i in sorted(set(range(len(passages))) - set(same.tolist()))}
+    words = merge_words(old.words, same, new_texts, old.names, names)
+    near = near if hnsw["entity"] is None else NOBODY  # nearly the nearest: nothing to build upon
+    content = Content(sorted(documents, key=lambda d: d.id), passages, given, said, names, words, near, rows)
+    return _Made(content, parts, recipe.table, links, weight, hnsw)
+
+
+def _left(moved: np.ndarray, passages: Sequence[Passage], whole_documents: bool) -> list[int]:
+    """The passages that nothing is carried over for; with them, if need be, the others of their documents."""
+    left = set(range(len(passages))) - set(moved.tolist())
+    if whole_documents:
+        open_documents = {passages[i].document_id for i in left}
+        left = {i for i, p in enumerate(passages) if p.document_id in open_documents}
+    return sorted(left)
+
+
+def _extractions(passages: Sequence[Passage], recipe: Recipe, cache: Cache) -> Sequence[Extraction]:
+    """What all extractors say of each passage, put together."""
+    found_by = [cache.extractions(passages, e) for e in recipe.extractors]
+    return [unite(row) for row in zip(*found_by, strict=True)] if found_by else [Extraction()] * len(passages)
+
+
+def _vectors(
+    kind: str, texts: Sequence[str], old_texts: Sequence[str], old: Content, recipe: Recipe, cache: Cache
+) -> np.ndarray:
+    """Vectors of ``texts``, float32[·, D]: those of the old index where it had the text, else from cache or encoder."""
+    place = dict(zip(old_texts, range(len(old_texts)), strict=True))
+    row = np.array([place.get(text, -1) for text in texts], dtype=np.int64)
+    out = np.empty((len(texts), recipe.encoder.fingerprint.dim), dtype=np.float32)
+    if len(place):
+        np.take(old.rows[kind], row, axis=0, out=out, mode="clip")  # what is clipped is filled in below
+    new = np.flatnonzero(row < 0)
+    out[new] = cache.vectors([texts[i] for i in new.tolist()], recipe.encoder, f"{kind} vectors")
+    return out
+
+
+def _known_near(old: Content, entities: Sequence[tuple[str, str]]) -> tuple[Near, np.ndarray]:
+    """The old lists of near names, and where each name stands now; one that is shown otherwise has another vector."""
+    if len(old.near.ptr) - 1 != len(old.names):
+        return NOBODY, np.zeros(0, np.int64)
+    place = {entity: i for i, entity in enumerate(entities)}
+    moved = [place.get(entity, -1) for entity in zip(old.said.keys, old.names, strict=True)]
+    return old.near, np.array(moved, dtype=np.int64)
 
 
 def _is_ours(path: Path) -> bool:
@@ -227,88 +280,46 @@ def _is_ours(path: Path) -> bool:
     return all(p.name in ours or store.GENERATION.fullmatch(p.name) for p in path.iterdir())
 
 
-def _manifest(
-    encoder: Encoder,
-    extractors: Sequence[Extractor],
-    settings: BuildSettings,
-    counts: dict[str, int],
-    search: dict[str, str],
-) -> dict[str, Any]:
-    return {
-        "counts": counts,
-        "encoder": encoder.fingerprint.as_json(),
-        "extractors": [e.settings for e in extractors],
-        "settings": {name: getattr(settings, name) for name in BuildSettings.__slots__},
-        "search": search,
-    }
-
-
-def _write(
-    folder: Path,
-    documents: Sequence[Document],
-    passages: Sequence[Passage],
-    parts: GraphParts,
-    links: np.ndarray,
-    weight: np.ndarray,
-    found: dict[str, np.ndarray],
-    hnsw: dict[str, faiss.Index | None],
-    table: EntityTable,
-) -> dict[str, int]:
-    triples = np.array([t[:3] for t in parts.triples], dtype=np.int64).reshape(-1, 3)
+def _write(folder: Path, made: _Made) -> dict[str, int]:
+    """Write every file of a generation but its manifest; what it counts is given back."""
+    content, parts = made.content, made.parts
     graph = build_graph(
         num_entities=len(parts.entities),
-        num_passages=len(passages),
-        triples=triples,
-        triple_weight=np.array([t[4] for t in parts.triples], dtype=np.float32),
+        num_passages=len(content.passages),
+        triples=parts.triple_ends,
+        triple_weight=parts.weight,
         fact_passages=parts.fact_passages,
         mentions=parts.mentions,
         subjects=parts.subjects,
-        synonyms=links,
-        synonym_weight=weight,
+        synonyms=made.links,
+        synonym_weight=made.link_weight,
     )
-    vocabulary, lexical = make_lexical(
-        [embedded_text(p.title, p.text) for p in passages], [name for _, name in parts.entities]
-    )
-    store.write_arrays(folder / "graph.safetensors", graph.arrays())
-    store.write_arrays(folder / "lexical.safetensors", lexical)
-    store.write_arrays(folder / "vectors.safetensors", found)
-    for name, search_graph in hnsw.items():
-        if search_graph is not None:
-            vectors.write_hnsw(folder / f"{name}.hnsw", search_graph)
-    store.write_table(folder / "vocabulary.parquet", {"token": list(vocabulary)})
-    store.write_table(folder / "documents.parquet", _document_columns(documents))
-    store.write_table(
-        folder / "passages.parquet",
-        {name: [getattr(p, name) for p in passages] for name in Passage.__slots__},
-    )
-    store.write_table(folder / "entities.parquet", _entity_columns(parts))
+    write_content(folder, content, _given_columns(parts))
     store.write_table(folder / "forms.parquet", _form_columns(parts))
-    store.write_table(folder / "aliases.parquet", _alias_columns(table))
-    store.write_table(folder / "facts.parquet", {"text": parts.facts})
-    store.write_table(
-        folder / "triples.parquet",
-        {"relation": [t[3] for t in parts.triples], "description": parts.descriptions},
-    )
+    store.write_table(folder / "aliases.parquet", _alias_columns(made.table))
+    store.write_arrays(folder / "lexical.safetensors", lexical_arrays(content.words, len(content.passages)))
+    store.write_arrays(folder / "graph.safetensors", graph.arrays())
+    store.write_table(folder / "triples.parquet", {"relation": parts.relations, "description": parts.descriptions})
+    for kind, search_graph in made.hnsw.items():
+        if search_graph is not None:
+            vectors.write_hnsw(folder / f"{kind}.hnsw", search_graph)
     return {
-        "documents": len(documents),
-        "passages": len(passages),
+        "documents": len(content.documents),
+        "passages": len(content.passages),
         "entities": graph.num_entities,
         "facts": graph.num_facts,
         "triples": graph.num_triples,
         "mentions": len(parts.mentions),
-        "synonyms": len(links),
+        "synonyms": len(made.links),
         "edges": graph.num_edges,
+        "hubs": len(hubs(graph)),
         "self_loops": parts.self_loops,
     }
 
 
-def _entity_columns(parts: GraphParts) -> dict[str, list[str]]:
-    """Key and name of every entity, and what was given of it."""
-    return {
-        "key": [key for key, _ in parts.entities],
-        "name": [name for _, name in parts.entities],
-        **{name: [getattr(g, name) if g else "" for g in parts.given] for name in ("id", "type", "description")},
-    }
+def _given_columns(parts: GraphParts) -> dict[str, list[str]]:
+    """What was given of every entity."""
+    return {name: [getattr(g, name) if g else "" for g in parts.given] for name in ("id", "type", "description")}
 
 
 def _form_columns(parts: GraphParts) -> dict[str, list[Any]]:
@@ -325,13 +336,3 @@ def _form_columns(parts: GraphParts) -> dict[str, list[Any]]:
 def _alias_columns(table: EntityTable) -> dict[str, list[str]]:
     rows = [(alias.form, name) for _, alias in sorted(table.aliases.items()) for name in alias.names]
     return {"alias": [form for form, _ in rows], "name": [name for _, name in rows]}
-
-
-def _document_columns(documents: Sequence[Document]) -> dict[str, list[str]]:
-    ordered = sorted(documents, key=lambda d: d.id)
-    return {
-        "id": [d.id for d in ordered],
-        "title": [d.title for d in ordered],
-        "text": [d.text for d in ordered],
-        "metadata": [json.dumps(d.metadata, ensure_ascii=False, sort_keys=True, default=str) for d in ordered],
-    }

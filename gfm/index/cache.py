@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from gfm.extract.extraction import CostlyExtractor, Extraction, Extractor
+from gfm.progress import track
 from gfm.text.encoder import Encoder, check_norms
 from gfm.types import GfmError, Passage
 
@@ -41,12 +42,17 @@ class Cache:
     Args:
         path: The file; made where there is none, in a folder that exists.
 
+    Attributes:
+        extracted: Texts that an extractor had to read since the cache was opened.
+        encoded: Texts that an encoder had to.
+
     Raises:
         GfmError: The file is not such a cache or cannot be used; so do all methods.
     """
 
     def __init__(self, path: Path):
         self._path = path
+        self.extracted = self.encoded = 0
         with self._errors():
             self._db = sqlite3.connect(path, timeout=_BUSY_SECONDS)
         try:
@@ -118,11 +124,12 @@ class Cache:
             rows = [(k, _stored(x)) for k, x in zip(new_keys[i:], made, strict=False) if not x.failure]
             failed.update((k, x) for k, x in zip(new_keys[i:], made, strict=False) if x.failure)
             self._store("extraction", extractor.settings, rows)
+            self.extracted += len(made)
             known.update(rows)
         try:
             return [
                 failed[k] if k in failed else Extraction.from_json(known[k].decode("utf-8", "surrogatepass"))
-                for k in keys
+                for k in track(keys, len(keys), "facts")
             ]
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"an extraction that does not read ({error})") from error
@@ -168,6 +175,7 @@ class Cache:
             check_norms(np.linalg.norm(made, axis=1), new)
             rows = [(k, v.astype("<f4").tobytes()) for k, v in zip(part, made, strict=True)]
             self._store("vector", maker, rows)
+            self.encoded += len(rows)
             known.update(rows)
         out = np.empty((len(texts), dim), dtype=np.float32)
         for row, key in zip(out, keys, strict=True):

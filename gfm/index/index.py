@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from gfm.extract.extraction import Extractor
-from gfm.graph.knowledge_graph import SUBJECT, KnowledgeGraph
+from gfm.graph.knowledge_graph import SUBJECT
 from gfm.index import store
 from gfm.index.account import Account
-from gfm.index.builder import BuildSettings, build_index
+from gfm.index.builder import build_index
+from gfm.index.content import read_graph
 from gfm.index.documents import read_documents
 from gfm.index.lexical import Lexical
+from gfm.index.living import Change, change_corpora
+from gfm.index.recipe import BuildSettings, check_encoder
+from gfm.index.tables import Tables
 from gfm.index.vectors import Vectors, read_hnsw
 from gfm.text.encoder import DEFAULT_ENCODER, Encoder, Fingerprint, load_encoder
 from gfm.types import Document, Entity, GfmError, Passage, Triple
-
-_TABLES = ("documents", "passages", "entities", "facts", "triples")
-_NEWER_TABLES = ("forms", "aliases")  # an index of an earlier version has none
 
 
 class GraphIndex:
@@ -42,21 +40,24 @@ class GraphIndex:
         passage_vectors: `Vectors` of passages, P rows.
         lexical: BM25 and name tokens.
         fingerprint: Identity of the encoder that it was built with.
-        build_seconds: Seconds by stage, where `build` made it.
-        account: What became of every file that `build` read.
+        build_seconds: Seconds by stage of making it.
+        account: What became of every file that was read in making it.
+        change: What `add`, `update` or `delete` did, where one of them made it.
     """
 
     def __init__(self, path: Path, encoder: Encoder | None = None):
+        self._start(path, encoder)
+        store.steady(path, self._load)
+        if encoder is not None:
+            check_encoder(self.path, self.fingerprint, encoder)
+
+    def _start(self, path: Path, encoder: Encoder | None) -> None:
         self.path = path
         self.build_seconds: dict[str, float] = {}
         self.account = Account(())
+        self.change: Change | None = None
         self._encoder = encoder
-        self._columns: dict[tuple[str, str], Any] = {}
-        self._readers: dict[tuple[str, str], tuple[int, Callable[[np.ndarray], list[Any]]]] = {}
-        self._reading = Lock()
-        store.steady(path, self._load)
-        if encoder is not None:
-            self._check(encoder)
+        self.parts: dict[str, GraphIndex] = {}  # see `gfm.index.part.where`
 
     def _load(self) -> None:
         """Open every file, so that none is looked for by name later."""
@@ -69,7 +70,7 @@ class GraphIndex:
 
     def _open(self, folder: Path) -> None:
         self.fingerprint = Fingerprint.from_json(self.manifest["encoder"])
-        self.graph = _graph(folder / "graph.safetensors", self.manifest["counts"])
+        self.graph = read_graph(folder / "graph.safetensors", self.manifest["counts"])
         rows = store.map_arrays(folder / "vectors.safetensors")
         self.entity_vectors, self.fact_vectors, self.passage_vectors = (
             self._vectors(folder, kind, rows[kind], count)
@@ -85,10 +86,9 @@ class GraphIndex:
             store.map_arrays(folder / "lexical.safetensors"),
             self.graph.num_passages,
         )
-        names = (*_TABLES, *(name for name in _NEWER_TABLES if (folder / f"{name}.parquet").is_file()))
-        self._tables = {name: store.open_table(folder / f"{name}.parquet") for name in names}
-        known = self._tables["entities"].schema_arrow.names
-        self._details = [name for name in ("type", "description") if name in known]  # an earlier version kept none
+        self._tables = Tables(folder)
+        # An earlier version kept neither.
+        self._details = [name for name in ("type", "description") if self._tables.has("entities", name)]
 
     @classmethod
     def open(cls, path: str | Path, encoder: str | Encoder | None = None) -> GraphIndex:
@@ -171,6 +171,55 @@ class GraphIndex:
         index.build_seconds = seconds
         return index
 
+    def add(
+        self,
+        *corpora: str | Path | Sequence[Document],
+        triples: str | Path | None = None,
+        cache: str | Path | None = None,
+    ) -> GraphIndex:
+        """Add documents to the index in this folder, as it is now, and open what comes of it.
+
+        Args:
+            corpora: As for `build`, or documents. Those that the index has already, unchanged, are passed over.
+            triples: Given triples of them, where the index was built with such.
+            cache: The cache file, where the index was built with one of its own.
+
+        Returns:
+            The new index; its ``change`` tells what was done. This one stays as it is.
+
+        Raises:
+            GfmError: Bad input, or an id stands for another content already; the index stands as it was then.
+        """
+        return self._changed(corpora, only_new=True, triples=triples, cache=cache)
+
+    def update(
+        self,
+        *corpora: str | Path | Sequence[Document],
+        triples: str | Path | None = None,
+        cache: str | Path | None = None,
+        delete_missing: bool = False,
+    ) -> GraphIndex:
+        """Add documents, or put them in the place of those of the same ids; see `add`.
+
+        Args:
+            corpora: As for `add`.
+            triples: As for `add`.
+            cache: As for `add`.
+            delete_missing: Delete all documents that the corpora do not have; a file that could not be read stays.
+        """
+        return self._changed(corpora, delete_missing=delete_missing, triples=triples, cache=cache)
+
+    def delete(self, *ids: str, cache: str | Path | None = None) -> GraphIndex:
+        """Delete documents by id, and with them whatever no other document supports; see `add`."""
+        return self._changed((), ids, cache=cache)
+
+    def _changed(self, *changes: Any, **options: Any) -> GraphIndex:
+        """What `change_corpora` makes of the index, opened."""
+        change = change_corpora(self.path, *changes, encoder=self._encoder, **options)
+        index = GraphIndex(self.path, self._encoder)
+        index.change, index.build_seconds, index.account = change, change.seconds, change.account
+        return index
+
     def _vectors(self, folder: Path, kind: str, rows: np.ndarray, count: int) -> Vectors:
         if rows.shape != (count, self.fingerprint.dim):
             raise GfmError(
@@ -180,22 +229,12 @@ class GraphIndex:
         approximate = self.manifest["search"][kind] == "hnsw"
         return Vectors(rows, read_hnsw(folder / f"{kind}.hnsw", rows) if approximate else None)
 
-    def _check(self, encoder: Encoder) -> None:
-        a, b = self.fingerprint, encoder.fingerprint
-        if not a.matches(b):
-            raise GfmError(
-                f"{self.path}: the index was built with encoder {a.name!r} ({a.dim} dimensions, weights "
-                f"{a.revision[:8]}…), the query encoder is {b.name!r} ({b.dim} dimensions, weights {b.revision[:8]}…). "
-                "Use the index's encoder, or build the index again: "
-                f"gfm index PATH --out {self.path} --encoder {b.name}"
-            )
-
     @property
     def encoder(self) -> Encoder:
         """The query encoder, whose fingerprint is the index's."""
         if self._encoder is None:
             encoder = load_encoder(self.fingerprint.name)
-            self._check(encoder)
+            check_encoder(self.path, self.fingerprint, encoder)
             self._encoder = encoder
         return self._encoder
 
@@ -206,53 +245,32 @@ class GraphIndex:
     @cached_property
     def passage_ids(self) -> list[str]:
         """Passage ids in order; sorted, so that node order is id order."""
-        return self._list("passages", "id")
+        return self._tables.whole("passages", "id")
 
     @cached_property
     def document_ids(self) -> list[str]:
         """Document id of each passage."""
-        return self._list("passages", "document_id")
+        return self._tables.whole("passages", "document_id")
 
     @cached_property
     def document_metadata(self) -> dict[str, dict[str, Any]]:
         """Free fields of each document, by its id; what JSON cannot hold is stored as a string."""
-        ids, fields_ = self._list("documents", "id"), self._list("documents", "metadata")
+        ids, fields_ = self._tables.whole("documents", "id"), self._tables.whole("documents", "metadata")
         return {document: json.loads(text) for document, text in zip(ids, fields_, strict=True)}
 
     @cached_property
     def entity_keys(self) -> list[str]:
         """Key of each entity; sorted, so that entities are numbered in the order of their keys."""
-        return self._list("entities", "key")
+        return self._tables.whole("entities", "key")
 
     @cached_property
     def fact_texts(self) -> list[str]:
         """Text of each fact."""
-        return self._list("facts", "text")
-
-    def _list(self, table: str, name: str) -> list[str]:
-        values: list[str] = self._column(table, name).to_pylist()
-        return values
-
-    def _column(self, table: str, name: str) -> Any:
-        """One column as an Arrow array; read on first use, so that nobody pays for texts that nobody looks at."""
-        with self._reading:
-            if (table, name) not in self._columns:
-                column = self._tables[table].read(columns=[name], use_threads=False)[name]
-                self._columns[table, name] = column.chunk(0) if column.num_chunks == 1 else column
-            return self._columns[table, name]
-
-    def _values(self, table: str, name: str, numbers: np.ndarray) -> list[Any]:
-        """A column's values at the given row numbers."""
-        if (table, name) not in self._readers:
-            self._readers[table, name] = _reader(self._column(table, name))
-        length, read = self._readers[table, name]
-        if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < length:
-            raise IndexError(f"{table}: expected numbers from 0 to {length - 1}, found {numbers.tolist()}")
-        return read(numbers)
+        return self._tables.whole("facts", "text")
 
     def passages(self, numbers: np.ndarray) -> list[Passage]:
         """Passages by number, 0 … P-1."""
-        columns = [self._values("passages", name, numbers) for name in Passage.__slots__]
+        columns = [self._tables.values("passages", name, numbers) for name in Passage.__slots__]
         return [Passage(*row) for row in zip(*columns, strict=True)]
 
     def table(self, name: str, *columns: str) -> list[list[Any]]:
@@ -261,13 +279,12 @@ class GraphIndex:
         Raises:
             GfmError: The index was built by a version that kept no such column.
         """
-        found = self._tables[name].schema_arrow.names if name in self._tables else []
-        if missing := [column for column in columns if column not in found]:
+        if missing := [column for column in columns if not self._tables.has(name, column)]:
             raise GfmError(
                 f"{self.path}: expected an index with {', '.join(missing)} of its {name}, found one of an earlier "
                 "version; build it again"
             )
-        return [self._column(name, column).to_pylist() for column in columns]
+        return [self._tables.whole(name, column) for column in columns]
 
     def passage(self, number: int) -> Passage:
         """Passage by number, 0 … P-1."""
@@ -275,7 +292,7 @@ class GraphIndex:
 
     def entities(self, numbers: np.ndarray) -> list[Entity]:
         """Entities by number, 0 … N-1."""
-        columns = [self._values("entities", name, numbers) for name in ("key", "name", *self._details)]
+        columns = [self._tables.values("entities", name, numbers) for name in ("key", "name", *self._details)]
         return [Entity(*row) for row in zip(*columns, strict=True)]
 
     def entity(self, number: int) -> Entity:
@@ -303,12 +320,12 @@ class GraphIndex:
     def triples(self, numbers: np.ndarray) -> list[Triple]:
         """Triples by number, 0 … T-1, each with its fact's text and sources."""
         graph = self.graph
-        relations = self._values("triples", "relation", numbers)
+        relations = self._tables.values("triples", "relation", numbers)
         facts = graph.triple_fact[numbers]
         heads, tails = (
-            self._values("entities", "name", ends[numbers]) for ends in (graph.triple_head, graph.triple_tail)
+            self._tables.values("entities", "name", ends[numbers]) for ends in (graph.triple_head, graph.triple_tail)
         )
-        texts, weights = self._values("facts", "text", facts), graph.triple_weight[numbers].tolist()
+        texts, weights = self._tables.values("facts", "text", facts), graph.triple_weight[numbers].tolist()
         ids, start, end = self.passage_ids, graph.fact_passage_ptr[facts], graph.fact_passage_ptr[facts + 1]
         sources = (tuple(ids[p] for p in graph.fact_passage[a:b]) for a, b in zip(start, end, strict=True))
         return [Triple(*row) for row in zip(heads, relations, tails, texts, weights, sources, strict=True)]
@@ -316,37 +333,3 @@ class GraphIndex:
     def triple(self, number: int) -> Triple:
         """Triple by number, 0 … T-1, with the fact's text and sources."""
         return self.triples(np.array([number]))[0]
-
-
-def _reader(column: Any) -> tuple[int, Callable[[np.ndarray], list[Any]]]:
-    """Length of an Arrow column, and what reads its values at row numbers."""
-    if not pa.types.is_string(column.type) or isinstance(column, pa.ChunkedArray):
-        return len(column), lambda numbers: column.take(pa.array(numbers, pa.int64())).to_pylist()
-    # Cut from the column's bytes by hand: for a few values, Arrow takes ten times as long to make them Python's.
-    _, offsets, data = column.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset :]
-    text = memoryview(data or b"")
-
-    def read(numbers: np.ndarray) -> list[Any]:
-        ends = zip(bounds[numbers].tolist(), bounds[numbers + 1].tolist(), strict=True)
-        return [str(text[start:end], "utf-8") for start, end in ends]
-
-    return len(column), read
-
-
-def _graph(path: Path, counts: dict[str, int]) -> KnowledgeGraph:
-    """The graph of a file whose arrays agree with the manifest's counts."""
-    arrays = store.map_arrays(path)
-    names = {f.name for f in fields(KnowledgeGraph) if not f.name.startswith("num_")}
-    if set(arrays) != names:
-        raise GfmError(f"{path}: expected the arrays {sorted(names)}, found {sorted(arrays)}; build the index again")
-    n, f, t, p, e = (counts[name] for name in ("entities", "facts", "triples", "passages", "edges"))
-    expected = {"node_ptr": (n + p + 1,), "fact_triple_ptr": (f + 1,), "triple_head": (t,), "edge_index": (2, e)}
-    for name, shape in expected.items():
-        if arrays[name].shape != shape:
-            raise GfmError(
-                f"{path}: expected {name} of shape {shape} by the manifest, found {arrays[name].shape}; "
-                "build the index again"
-            )
-    sizes: dict[str, Any] = {"num_entities": n, "num_facts": f, "num_triples": t, "num_passages": p}
-    return KnowledgeGraph(**{**sizes, **arrays})

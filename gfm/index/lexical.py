@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import bm25s
 import numpy as np
 
-from gfm.graph.knowledge_graph import expand
-from gfm.text.normalise import tokens
+from gfm.graph.knowledge_graph import expand, pointers
+from gfm.graph.occurrences import Numbers
+from gfm.text.normalise import words
+from gfm.types import GfmError
 
 _EPSILON = 1e-6
+WORDS = ("bm25_indptr", "bm25_indices", "bm25_count", "name_ptr", "name_token")  # arrays of `Words`, as they are stored
 
 
 class Lexical:
@@ -24,7 +29,7 @@ class Lexical:
     """
 
     def __init__(self, vocabulary: dict[str, int], arrays: dict[str, np.ndarray], num_passages: int):
-        self.vocabulary = vocabulary
+        self.vocabulary, self._arrays = vocabulary, arrays
         self.idf, self.name_ptr, self.name_token = arrays["idf"], arrays["name_ptr"], arrays["name_token"]
         self._bm25 = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
         self._bm25.scores = {
@@ -36,9 +41,28 @@ class Lexical:
         self._bm25.nonoccurrence_array = None
         self.num_passages = num_passages
 
+    def part(self, moved: np.ndarray, old_names: Sequence[str], names: Sequence[str]) -> Lexical:
+        """Statistics of some of the passages and of some of the names, as if there were no others.
+
+        Args:
+            moved: int[P], the new number of each passage, or -1.
+            old_names: Names of all entities.
+            names: Names of those that are left.
+
+        Raises:
+            GfmError: The index was built by a version that kept no counts.
+        """
+        if not set(WORDS) <= set(self._arrays):
+            raise GfmError("expected an index that counts words, found one of an earlier version; build it again")
+        columns = (self._arrays[name] for name in WORDS)
+        words = merge_words(Words(list(self.vocabulary), *columns), moved, {}, old_names, names)
+        num_passages = int(moved.max(initial=-1)) + 1
+        vocabulary = {token: i for i, token in enumerate(words.vocabulary)}
+        return Lexical(vocabulary, lexical_arrays(words, num_passages), num_passages)
+
     def token_ids(self, text: str) -> np.ndarray:
         """Distinct known token ids of a text, sorted, int64."""
-        known = {self.vocabulary[t] for t, _, _ in tokens(text) if t in self.vocabulary}
+        known = {self.vocabulary[t] for t in words(text) if t in self.vocabulary}
         return np.array(sorted(known), dtype=np.int64)
 
     def bm25(self, token_ids: np.ndarray) -> np.ndarray:
@@ -65,26 +89,108 @@ class Lexical:
         return (found / np.maximum(total, _EPSILON)).astype(np.float32)
 
 
+@dataclass(frozen=True)
+class Words:
+    """Which tokens stand in each passage and in each entity's name.
+
+    Attributes:
+        vocabulary: Tokens, sorted.
+        ptr: int64[V+1], CSR pointers into the next two, by token.
+        passage: int32[·], ascending for each token.
+        count: int32[·], how often the token stands there.
+        name_ptr: int64[N+1], CSR pointers into ``name_token``.
+        name_token: int32[·], distinct tokens of each name, ascending.
+    """
+
+    vocabulary: list[str]
+    ptr: np.ndarray
+    passage: np.ndarray
+    count: np.ndarray
+    name_ptr: np.ndarray
+    name_token: np.ndarray
+
+
+NO_WORDS = Words([], *(np.zeros(n, dtype) for n, dtype in ((1, "i8"), (0, "i4"), (0, "i4"), (1, "i8"), (0, "i4"))))
+
+
+def merge_words(
+    old: Words, moved: np.ndarray, texts: Mapping[int, str], old_names: Sequence[str], names: Sequence[str]
+) -> Words:
+    """Words of P passages and N names, from those of others and from new ones.
+
+    Args:
+        old: Words of P' passages and N' names.
+        moved: int[P'], the new number of each of those passages, or -1 where its text is gone.
+        texts: By new number; together with ``moved`` they give each new number once.
+        old_names: Those N' names.
+        names: The N names.
+    """
+    known = Numbers(old.vocabulary)
+    rows = [
+        (known[token], number, count) for number, text in texts.items() for token, count in Counter(words(text)).items()
+    ]
+    new_token, new_passage, new_count = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    old_passage = moved[old.passage]
+    kept = old_passage >= 0
+    token = np.concatenate([np.repeat(np.arange(len(old.vocabulary)), np.diff(old.ptr))[kept], new_token])
+    passage = np.concatenate([old_passage[kept], new_passage])
+    count = np.concatenate([old.count[kept], new_count])
+    owner, name_token = _name_tokens(old, known, old_names, names)
+    every = list(known)
+    counts = np.bincount(np.concatenate([token, name_token]), minlength=len(every))
+    used = sorted(np.flatnonzero(counts).tolist(), key=every.__getitem__)
+    place = np.full(len(every), -1, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    token, name_token = place[token], place[name_token]
+    order = np.lexsort((passage, token))
+    return Words(
+        [every[i] for i in used],
+        pointers(token, len(used)),
+        passage[order].astype(np.int32),
+        count[order].astype(np.int32),
+        pointers(owner, len(names)),
+        name_token[np.lexsort((name_token, owner))].astype(np.int32),
+    )
+
+
+def _name_tokens(
+    old: Words, known: Numbers, old_names: Sequence[str], names: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
+    """(name, token) of every distinct token of each name, by name, int64[·] each."""
+    row = {name: i for i, name in enumerate(old_names)}
+    at = np.array([row.get(name, -1) for name in names], dtype=np.int64)
+    positions, owner = expand(old.name_ptr, at[at >= 0])
+    new = [(i, known[token]) for i in np.flatnonzero(at < 0).tolist() for token in set(words(names[i]))]
+    new_owner, new_token = np.array(new, dtype=np.int64).reshape(-1, 2).T
+    owner = np.concatenate([np.flatnonzero(at >= 0)[owner], new_owner])
+    token = np.concatenate([old.name_token[positions], new_token])
+    order = np.argsort(owner, kind="stable")
+    return owner[order], token[order]
+
+
+def lexical_arrays(words: Words, num_passages: int, k1: float = 1.5, b: float = 0.75) -> dict[str, np.ndarray]:
+    """Arrays of `Lexical`: idf, the score of each token in each of its passages, and the tokens of names.
+
+    Source: the Lucene variant of Kamphuis et al., "Which BM25 Do You Mean?", ECIR 2020, which `bm25s` reads.
+    """
+    df = np.diff(words.ptr)
+    idf = np.log1p((num_passages - df + 0.5) / (df + 0.5)).astype(np.float32)
+    length = np.bincount(words.passage, weights=words.count, minlength=num_passages)
+    average = length.sum() / max(num_passages, 1) or 1.0
+    relative = b * length[words.passage] / average
+    score = np.repeat(idf, df) * (words.count / (k1 * ((1 - b) + relative) + words.count))  # float64 until it is stored
+    return {
+        "idf": idf,
+        "name_ptr": words.name_ptr,
+        "name_token": words.name_token,
+        "bm25_data": score.astype(np.float32),
+        "bm25_indices": words.passage,
+        "bm25_indptr": words.ptr,
+        "bm25_count": words.count,
+    }
+
+
 def make_lexical(passages: Sequence[str], names: Sequence[str]) -> tuple[dict[str, int], dict[str, np.ndarray]]:
     """Vocabulary (sorted) and arrays of `Lexical` for passage texts and entity names."""
-    passage_tokens = [[t for t, _, _ in tokens(text)] for text in passages]
-    name_tokens = [sorted({t for t, _, _ in tokens(name)}) for name in names]
-    vocabulary = {t: i for i, t in enumerate(sorted({t for row in (*passage_tokens, *name_tokens) for t in row}))}
-    ids = [[vocabulary[t] for t in row] for row in passage_tokens]
-    df = np.bincount([i for row in ids for i in set(row)], minlength=len(vocabulary))
-    model = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-    if vocabulary and any(ids):
-        model.index((ids, vocabulary), create_empty_token=False, show_progress=False)
-        scores = model.scores
-    else:
-        empty = np.zeros(0)
-        scores = {"data": empty, "indices": empty, "indptr": np.zeros(len(vocabulary) + 1)}
-    counts = [len(row) for row in name_tokens]
-    return vocabulary, {
-        "idf": np.log1p((len(passages) - df + 0.5) / (df + 0.5)).astype(np.float32),
-        "name_ptr": np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        "name_token": np.array([vocabulary[t] for row in name_tokens for t in row], dtype=np.int32),
-        "bm25_data": np.asarray(scores["data"], dtype=np.float32),
-        "bm25_indices": np.asarray(scores["indices"], dtype=np.int32),
-        "bm25_indptr": np.asarray(scores["indptr"], dtype=np.int64),
-    }
+    words = merge_words(NO_WORDS, np.zeros(0, np.int64), dict(enumerate(passages)), [], names)
+    return {token: i for i, token in enumerate(words.vocabulary)}, lexical_arrays(words, len(passages))

@@ -54,9 +54,14 @@ def writer_lock(root: Path) -> Iterator[None]:
                 f"{root}: expected to be the only writer of this index, found process {holder or 'unknown'} writing it "
                 f"({error.strerror}); wait for it to end, or give another --out"
             ) from error
-        os.ftruncate(handle, 0)
-        os.lseek(handle, 0, os.SEEK_SET)
-        os.write(handle, f"{os.getpid()}\n".encode())
+        try:
+            os.ftruncate(handle, 0)
+            os.lseek(handle, 0, os.SEEK_SET)
+            os.write(handle, f"{os.getpid()}\n".encode())
+        except OSError as error:
+            raise GfmError(
+                f"{root / LOCK}: expected a file that can be written, found: {error}; see that its disk has space"
+            ) from error
         try:
             yield
         finally:

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from gfm.extract.llm import LLMExtractor
-from gfm.index.builder import BuildSettings, split_all
+from gfm.index.builder import split_all
 from gfm.index.cache import Cache
+from gfm.index.recipe import BuildSettings
 from gfm.llm.budget import dollars
 from gfm.text.encoder import Encoder
 from gfm.text.estimate import estimate_tokens
-from gfm.types import Document
+from gfm.types import Document, Passage
 
 # A reply repeats the sentences of its passage as evidence, and names their ends.
 _REPLY_SHARE, _REPLY_LEAST = 2.0, 50
@@ -49,10 +50,11 @@ class Plan:
         """One line for people."""
         if not self.calls:
             return f"language model: nothing to ask, all {self.passages:,} passages are known"
-        most = "" if self.most_usd is None else f", at most {dollars(self.most_usd)}"
+        known = self.passages - self.calls  # or copies of a text that is asked about
+        price = dollars(None) if self.usd is None else f"about {dollars(self.usd)}, at most {dollars(self.most_usd)}"
         return (
-            f"language model: {self.calls:,} calls for {self.passages:,} passages (the others are known), about "
-            f"{self.input_tokens:,} tokens read and {self.output_tokens:,} written, about {dollars(self.usd)}{most}"
+            f"language model: {self.calls:,} calls ({known:,} of {self.passages:,} passages are known), about "
+            f"{self.input_tokens:,} tokens read and {self.output_tokens:,} written, {price}"
         )
 
 
@@ -76,21 +78,24 @@ def plan_extraction(
         GfmError: Bad documents, or a file that is no cache.
     """
     passages = split_all(documents, encoder, settings)
-    if cache_path.is_file():
-        cache = Cache(cache_path)
-        try:
-            unread = cache.unread(passages, extractor)
-        finally:
-            cache.close()
-    else:
-        unread = list({p.text: p for p in passages}.values())
+    if not cache_path.is_file():
+        return plan_unread(len(passages), list({p.text: p for p in passages}.values()), extractor)
+    cache = Cache(cache_path)
+    try:
+        return plan_unread(len(passages), cache.unread(passages, extractor), extractor)
+    finally:
+        cache.close()
+
+
+def plan_unread(passages: int, unread: Sequence[Passage], extractor: LLMExtractor) -> Plan:
+    """What is asked about the passages ``unread``, of so many in all."""
     limits = extractor.llm.settings
     read = sum(extractor.input_tokens(p.text) for p in unread)
     usual = (int(_REPLY_SHARE * estimate_tokens(p.text)) + _REPLY_LEAST for p in unread)
     written = sum(min(limits.reply_tokens, tokens) for tokens in usual)
     most = len(unread) * limits.reply_tokens
     return Plan(
-        passages=len(passages),
+        passages=passages,
         calls=len(unread),
         input_tokens=read,
         output_tokens=written,

@@ -13,14 +13,14 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from safetensors.numpy import save_file
 
 from gfm.types import GfmError
 
@@ -29,7 +29,9 @@ CURRENT = "CURRENT"
 MANIFEST = "manifest.json"
 STAGING = "staging"
 GENERATION = re.compile(r"generation-[0-9a-f]{16}")
-_DTYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I8": "|i1"}
+# In the order in which arrays stand in a file: wide ones first, so that each is aligned.
+_DTYPES = {"I64": "<i8", "F32": "<f4", "I32": "<i4", "F16": "<f2", "I8": "|i1"}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 # What a header that describes no arrays can raise; RecursionError is JSON nested without end.
 _BAD_HEADER = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, OSError)
 
@@ -43,11 +45,26 @@ def file_hash(path: Path) -> str:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
-    """Write arrays as safetensors, readable by whoever may read the folder's other files."""
-    path.touch()
-    mode = path.stat().st_mode
-    save_file({name: np.ascontiguousarray(a) for name, a in arrays.items()}, path)
-    path.chmod(mode)  # safetensors writes a private temporary file and renames it
+    """Write arrays as safetensors, byte for byte as the library does, without its copy of each.
+
+    A full disk is an OSError, where the library raises one of its own.
+
+    Source: the format's own description, https://github.com/huggingface/safetensors#format.
+    """
+    dtypes = list(_NAMES)
+    order = sorted(arrays, key=lambda name: (dtypes.index(arrays[name].dtype.str), name))
+    rows = {name: np.ascontiguousarray(arrays[name]) for name in order}
+    ends = np.cumsum([array.nbytes for array in rows.values()]).tolist()
+    header = {
+        name: {"dtype": _NAMES[array.dtype.str], "shape": array.shape, "data_offsets": [end - array.nbytes, end]}
+        for (name, array), end in zip(rows.items(), ends, strict=True)
+    }
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)  # arrays begin at a multiple of 8
+    with path.open("wb") as stream:
+        stream.write(len(text).to_bytes(8, "little") + text)
+        for array in rows.values():
+            stream.write(array.data)
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -62,8 +79,8 @@ def map_arrays(path: Path) -> dict[str, np.ndarray]:
             if not 0 < size <= path.stat().st_size - 8:
                 raise ValueError("the header is longer than the file")
             header = json.loads(stream.read(size))
-        # A plain view of the mapping: each indexing of a np.memmap itself would run Python code of its class.
-        data = np.asarray(np.memmap(path, np.uint8, "r"))[8 + size :]
+            # A plain view of the mapping: each indexing of a np.memmap itself would run Python code of its class.
+            data = np.asarray(np.memmap(stream, np.uint8, "r"))[8 + size :]
         return {name: _view(name, row, data) for name, row in header.items() if name != "__metadata__"}
     except _BAD_HEADER as error:
         reason = str(error) or type(error).__name__
@@ -188,26 +205,37 @@ def _generation_name(manifest: bytes) -> str:
 
 
 def current(root: Path) -> str:
-    """What CURRENT says; empty where there is no such file."""
+    """What the one line of CURRENT says; the whole file where it is not one line, empty where there is none."""
     try:
-        return (root / CURRENT).read_bytes().decode("utf-8", "replace").strip()
+        text = (root / CURRENT).read_bytes().decode("utf-8", "replace")
     except OSError:
         return ""
+    line = text.removesuffix("\n")
+    return line if text == f"{line}\n" else f"{text} without an end"
 
 
 def steady(root: Path, read: Callable[[], T]) -> T:
-    """What ``read`` gives; it is called once more where it failed because a writer replaced the generation under it.
+    """What ``read`` gives; it is called again where it failed because a writer replaced the generation under it.
 
     Raises:
         GfmError: What ``read`` raised while CURRENT stayed the same; so does OSError.
     """
-    before = current(root)
+    while True:
+        before = _stamp(root)
+        try:
+            return read()
+        except (GfmError, OSError):
+            if _stamp(root) == before:
+                raise
+
+
+def _stamp(root: Path) -> tuple[int, int] | None:
+    """What every commit changes, also one that puts an earlier generation in force again."""
     try:
-        return read()
-    except (GfmError, OSError):
-        if current(root) == before:
-            raise
-        return read()
+        found = (root / CURRENT).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 def open_generation(root: Path) -> tuple[Path, dict[str, Any]]:
@@ -276,3 +304,15 @@ def _check_file(path: Path, size: int, digest: str, rebuild: str) -> None:
         raise GfmError(f"{path}: expected {size} bytes, found {found}: cut off or altered; {rebuild}")
     if file_hash(path) != digest:
         raise GfmError(f"{path}: its checksum is not the manifest's: the file was altered; {rebuild}")
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Turns a full disk or a missing permission into what a person can do about it."""
+    try:
+        yield
+    except OSError as error:
+        raise GfmError(
+            f"{path}: expected a folder that can be written, found: {error}; see that it is writable and has space, "
+            "then try again (an index that was there before still stands)"
+        ) from error

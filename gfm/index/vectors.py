@@ -14,7 +14,6 @@ from gfm.types import GfmError
 EXACT_LIMIT = 200_000
 _SPARE = 8  # rows that a walk looks at beyond the k-th, so that rounding inside FAISS cannot decide who is in
 _CODED = 1024  # rows from which a search reads codes first
-_BLOCK = 1 << 24  # scores held at once by `similar_pairs`
 
 
 class Vectors:
@@ -146,68 +145,3 @@ def read_hnsw(path: Path, rows: np.ndarray) -> faiss.Index:
             f"{path}: expected a graph over {rows.shape}, found {(index.ntotal, index.d)}; build the index again"
         )
     return index
-
-
-def similar_pairs(
-    rows: np.ndarray, neighbours: int, threshold: float, graph: faiss.Index | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows with a cosine of at least ``threshold`` where one is among the other's nearest ``neighbours``.
-
-    Args:
-        rows: Unit vectors float32[n, D].
-        neighbours: Nearest other rows looked at for each row; ties by row number.
-        threshold: Least cosine.
-        graph: From `make_hnsw`; searched instead of comparing all pairs.
-
-    Returns:
-        int64[S, 2], each pair once with the smaller row first, sorted; cosines float32[S].
-    """
-    left, right = _near(rows, neighbours, threshold) if graph is None else _near_by_graph(rows, neighbours, graph)
-    pairs = np.unique(np.sort(np.stack([left, right], axis=1), axis=1), axis=0)  # (S, 2)
-    score = np.empty(len(pairs), dtype=np.float32)
-    for start in range(0, len(pairs), 4096):
-        a, b = pairs[start : start + 4096].T
-        score[start : start + 4096] = (rows[a][:, None, :] @ rows[b][..., None])[:, 0, 0].clip(-1.0, 1.0)
-    keep = score >= threshold
-    return pairs[keep], score[keep]
-
-
-def _near_by_graph(rows: np.ndarray, neighbours: int, graph: faiss.Index) -> tuple[np.ndarray, np.ndarray]:
-    ids, _ = Vectors(rows, graph).search(rows, neighbours + 1)  # (n, neighbours + 1), each row itself among them
-    left, right = np.repeat(np.arange(len(rows)), ids.shape[1]), ids.ravel()
-    return left[left != right], right[left != right]
-
-
-def _among_best(block: np.ndarray, k: int) -> np.ndarray:
-    """Whether each score is among the k best of its row or of its column (with ties), bool like ``block``."""
-    out = np.zeros(block.shape, dtype=bool)
-    for axis, length in enumerate(block.shape):
-        at = max(length - k, 0)
-        out |= block >= np.take(np.partition(block, at, axis=axis), [at], axis=axis) - 1e-6
-    return out
-
-
-def _near(rows: np.ndarray, neighbours: int, threshold: float) -> tuple[np.ndarray, np.ndarray]:
-    """Each row and its nearest rows above about ``threshold``, by comparing every pair once."""
-    size = max(1, _BLOCK // max(len(rows), 1))
-    left, right, score = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
-    limit = 4 * neighbours * len(rows)
-    for start in range(0, len(rows), size):
-        block = rows[start : start + size] @ rows[start:].T  # (size, n - start)
-        near = block >= threshold - 1e-5
-        if np.count_nonzero(near) > limit:  # a crowd of names all alike, such as dates
-            near &= _among_best(block, neighbours + 1)  # one more: a row is its own nearest
-        a, b = np.divmod(np.flatnonzero(near), block.shape[1])
-        once = b > a
-        a, b = a[once], b[once]
-        found = block[a, b]
-        left = np.concatenate([left, a + start, b + start])
-        right = np.concatenate([right, b + start, a + start])
-        score = np.concatenate([score, found, found])
-        if len(left) > limit or start + size >= len(rows):  # forget all but the nearest: bounded memory
-            # Rounded, so that equal rows tie whatever the place of each in the matrix product.
-            order = np.lexsort((right, -score.round(6), left))
-            place = np.arange(len(order)) - np.searchsorted(left[order], left[order])
-            order = order[place < neighbours]
-            left, right, score = left[order], right[order], score[order]
-    return left, right

@@ -50,18 +50,20 @@ class LLM:
 
         async def all_of(put: Callable[[tuple[int, T]], None]) -> None:
             failed: list[GfmError] = []
+            numbers = iter(range(count))
 
-            async def one(i: int) -> None:
+            async def some() -> None:
                 try:
-                    put((i, await work(session, i)))
+                    for i in numbers:  # shared by all tasks
+                        put((i, await work(session, i)))
                 except GfmError as error:
                     failed.append(error)
                     group.cancel_scope.cancel()
 
             async with Session(self.settings, self._budget, self._clock) as session:
                 async with anyio.create_task_group() as group:
-                    for i in range(count):
-                        group.start_soon(one, i)
+                    for _ in range(min(count, self.settings.concurrency)):
+                        group.start_soon(some)
                 if failed:
                     raise failed[0]
 

@@ -119,7 +119,7 @@ def read_settings(
         changed: Settings that go before those of the file; None counts as not given.
 
     Raises:
-        GfmError: No such file, an unknown name, a value that does not fit, no model, or a hosted model without a key.
+        GfmError: No such file, an unknown name, a value that does not fit, or no model.
     """
     environment = os.environ if environment is None else environment
     row: dict[str, Any] = {

@@ -73,7 +73,9 @@ class Fingerprint:
 class Encoder(Protocol):
     """What the system asks of an encoder."""
 
-    max_tokens: int
+    @property
+    def max_tokens(self) -> int:
+        """Most tokens of a text, special tokens counted."""
 
     @property
     def fingerprint(self) -> Fingerprint:

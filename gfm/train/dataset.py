@@ -44,7 +44,7 @@ def make_subgraphs(
     vectors = index.encode([text for q in asked for text in (q.text, *question_parts(q.text))])
     out = []
     for query, (vector, *parts) in track(
-        zip(asked, vectors.reshape(len(asked), 4, -1), strict=True), len(asked), title
+        zip(asked, vectors.reshape(len(asked), 4, vectors.shape[1]), strict=True), len(asked), title
     ):
         signals = builder.signals(query.text, vector)
         data = subgraph(builder, signals, builder.build(signals), np.stack(parts))

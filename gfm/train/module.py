@@ -104,6 +104,11 @@ class RetrievalModule(L.LightningModule):
             leave_out=leave_out,
         )
 
+    def start_from(self, model: GraphRetrieverModel) -> None:
+        """Take the weights of a trained network of the same shape as the first ones."""
+        self.model.load_state_dict(model.state_dict())
+        self.average.module.load_state_dict(model.state_dict())
+
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
         """Give the step its seed."""
         torch.manual_seed((self.seed << 32) + self.global_step)

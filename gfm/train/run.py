@@ -20,7 +20,7 @@ from lightning.pytorch.loggers import CSVLogger, Logger, TensorBoardLogger
 
 from gfm import __version__
 from gfm.index.store import file_hash
-from gfm.nn.checkpoint import WEIGHTS, save_model
+from gfm.nn.checkpoint import WEIGHTS, load_model, save_model
 from gfm.nn.model import GraphRetrieverModel
 from gfm.progress import watched
 from gfm.train.callbacks import Best, FlatLoss
@@ -117,12 +117,27 @@ def train(settings: TrainSettings) -> TrainResult:
 
 
 def new_module(settings: TrainSettings) -> RetrievalModule:
-    """The module of a run, with first weights drawn from its seed."""
+    """The module of a run, with first weights drawn from its seed or read from a checkpoint.
+
+    Raises:
+        GfmError: The checkpoint cannot be read, or is of another shape.
+    """
     names = [s.name for s in settings.data.sets]
     torch.manual_seed(settings.seed)
-    return RetrievalModule.of(
+    module = RetrievalModule.of(
         settings.model, settings.optimizer, names, settings.trainer.max_steps, settings.seed, settings.groups_left_out
     )
+    if settings.init_from:
+        model, _ = load_model(None if settings.init_from == "shipped" else Path(settings.init_from))
+        for name in ("node_inputs", "edge_inputs", "width", "edge_width", "rounds"):
+            wanted, found = getattr(settings.model, name), getattr(model.settings, name)
+            if wanted != found:
+                raise GfmError(
+                    f"init_from={settings.init_from}: expected {name} {wanted}, found {found}; set "
+                    f"model.{name} to that, or start from another checkpoint"
+                )
+        module.start_from(model)
+    return module
 
 
 @contextmanager

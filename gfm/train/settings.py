@@ -171,6 +171,7 @@ class TrainSettings:
         leave_out: Groups of inputs that the network is not to see, ``+`` between them, see `gfm.train.inputs`.
         seed: Of the first weights, the order of questions, and every dropout.
         resume: A last.ckpt to go on from.
+        init_from: Folder of a checkpoint whose weights are the first ones, or ``shipped``; drawn anew unless given.
     """
 
     data: DataSettings
@@ -183,6 +184,7 @@ class TrainSettings:
     leave_out: str | None = None
     seed: int = 0
     resume: str | None = None
+    init_from: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse a seed that torch refuses, and groups that are none."""
@@ -207,6 +209,11 @@ def from_config(config: Mapping[str, Any], output: str | Path) -> TrainSettings:
     """
     data = dict(config["data"])
     root, sets = data.pop("root", None), data.pop("sets")
+    index, made = data.pop("index", None), data.pop("made", 0)
+    if made:
+        if index is None:
+            raise GfmError("data=self: expected an index to make questions of, found none; name one: data.index=INDEX")
+        sets = [{"name": "self", "index": str(index), "made": made}]
     if not isinstance(sets, Sequence) or isinstance(sets, str):
         raise GfmError(f"data.sets: expected a list, as in data.sets=[2wiki,musique], found {sets!r}")
     chosen = tuple(_set(row, root) for row in sets)
@@ -219,7 +226,9 @@ def from_config(config: Mapping[str, Any], output: str | Path) -> TrainSettings:
         optimizer=build(OptimizerSettings, config["optimizer"], "optimizer"),
         augment=build(AugmentSettings, config["augment"], "augment"),
         trainer=build(TrainerSettings, config["trainer"], "trainer"),
-        **_checked({k: config[k] for k in ("leave_out", "seed", "resume")}, get_type_hints(TrainSettings), ""),
+        **_checked(
+            {k: config[k] for k in ("leave_out", "seed", "resume", "init_from")}, get_type_hints(TrainSettings), ""
+        ),
     )
 
 

@@ -8,8 +8,6 @@ import pytest
 
 from gfm.answer.answer import Answerer, AnswerSettings, evidence
 from gfm.answer.conversation import Conversation
-from gfm.answer.extractive import best_sentences
-from gfm.context import build_context
 from gfm.index.index import GraphIndex
 from gfm.llm.errors import RequestError, ServerError
 from gfm.llm.pace import Clock
@@ -17,6 +15,7 @@ from gfm.llm.port import LLM
 from gfm.llm.settings import LLMSettings
 from gfm.retrieve.base import Retriever
 from gfm.retrievers import load_retriever
+from gfm.text.estimate import estimate_tokens
 from gfm.types import GfmError, Query, Retrieval
 from tests.fake_llm import Answer as Reply
 from tests.fake_llm import FakeClock, FakeLLM
@@ -114,8 +113,6 @@ def test_a_busy_server_is_waited_for_and_a_dead_one_is_an_error(retriever: Retri
 
 def test_all_that_the_model_reads_is_within_the_budget(retriever: Retriever, fake_llm: FakeLLM) -> None:
     fake_llm.answers("Yes [1].")
-    from gfm.text.estimate import estimate_tokens
-
     for budget in (350, 400, 500):
         asks = answerer(retriever, fake_llm, AnswerSettings(max_tokens=budget, threshold=-1.0))
         asks.ask(BUILT)
@@ -141,12 +138,3 @@ def test_without_a_model_the_best_sentences_answer(retriever: Retriever) -> None
     assert len(lines) == 3
     assert lines[0].startswith("Tarn Mill was built by Orla Venn in 1911. [")
     assert {int(line[-2]) for line in lines} == {s.n for s in answer.sources}
-
-
-def test_sentences_are_ranked_one_by_one(placed_index: Any) -> None:
-    texts = {"a": "Low one. High one.", "b": "Middle one."}
-    cosine = {"Low one.": 0.1, "High one.": 0.9, "Middle one.": 0.5, "Low one. High one.": 0.4}
-    index = placed_index(texts, cosine=cosine)
-    found = load_retriever("dense", index).retrieve("Which?", 5)
-    quoted = best_sentences(index, found, build_context(found), 2)
-    assert [(q.text, pytest.approx(q.score, abs=1e-5)) for q in quoted] == [("High one.", 0.9), ("Middle one.", 0.5)]

@@ -12,7 +12,7 @@ from gfm.index.index import GraphIndex
 from gfm.llm.port import LLM
 from gfm.llm.settings import LLMSettings
 from gfm.retrieve.base import Retriever
-from gfm.retrievers import load_retriever
+from gfm.retrieve.gnn import GNNRetriever
 from gfm.types import Query, Retrieval
 from tests.fake_llm import FakeLLM
 
@@ -30,8 +30,8 @@ class Noted:
 
 
 @pytest.fixture
-def retriever(z_index: Path) -> Noted:
-    return Noted(load_retriever("vector_graph", GraphIndex.open(z_index)))
+def retriever(z_index: Path, untrained: Path) -> Noted:
+    return Noted(GNNRetriever.from_pretrained(GraphIndex.open(z_index), untrained))
 
 
 def talk(retriever: Retriever, fake: FakeLLM | None, threshold: float = -1.0) -> Conversation:

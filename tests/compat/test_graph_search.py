@@ -301,7 +301,7 @@ def test_a_relationship_may_name_one_thing_alone(tmp_path: Path) -> None:
     """Text extractors make facts of sentences that join no two names: they are found, and state no triple."""
 
     class OneSentence:
-        cached, settings = False, "one sentence"
+        name, cached, settings, rows = "one sentence", False, "one sentence", ()
 
         def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:
             return [Extraction(sentences=((0, len(p.text)),)) for p in passages]

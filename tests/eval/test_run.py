@@ -17,8 +17,8 @@ from gfm.eval.run import (
     passages_for,
     write_json,
 )
-from gfm.index.builder import BuildSettings
 from gfm.index.index import GraphIndex
+from gfm.index.recipe import BuildSettings
 from gfm.text.encoder import HashingEncoder
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
 

@@ -70,6 +70,8 @@ class Names:
     """An extractor that takes each sentence of a text for one, and each capitalised word in it for a name."""
 
     cached = True
+    name = "names"
+    rows = ()
     settings = "names-1"
 
     def extract(self, passages: Sequence[Passage], progress: str = "") -> list[Extraction]:

@@ -130,6 +130,14 @@ def test_a_useless_reply_is_asked_for_once_more(fake_llm: FakeLLM) -> None:
     assert "expected JSON" in again[3]["content"]
 
 
+def test_no_empty_message_is_sent_and_both_reasons_are_told(fake_llm: FakeLLM) -> None:
+    fake_llm.answers("", Answer("overloaded", 400))
+    asked = extractor(fake_llm)
+    asked.extract(passages({"p1": CORPUS_Z["p1"]}))
+    assert fake_llm.requests[0]["messages"] == fake_llm.requests[1]["messages"]
+    assert asked.report.failed["p1"].startswith("an empty reply; then http")
+
+
 def test_settings_hold_what_changes_a_reply_and_no_secret(fake_llm: FakeLLM) -> None:
     one = extractor(fake_llm)
     assert one.settings == extractor(fake_llm, base_url="http://elsewhere/v1", api_key="other", timeout=1.0).settings

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import random
 import subprocess
@@ -12,9 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gfm.extract.extraction import Extraction, Mention, Predicate, Statement, unite
-from gfm.graph.assemble import GraphParts, assemble
+from gfm.graph.assemble import RULES, GraphParts, assemble
 from gfm.graph.entity_table import EntityTable, make_aliases
+from gfm.index.builder import split_all
+from gfm.index.documents import read_documents
+from gfm.index.recipe import BuildSettings
+from gfm.text.encoder import HashingEncoder
 from gfm.types import GivenEntity, Passage
+from tests.index.fakes import Capitals
 
 
 def passage(number: int, text: str, title: str = "") -> Passage:
@@ -483,3 +490,13 @@ def test_two_processes_make_the_same_graph() -> None:
         outputs.add(done.stdout)
     assert len(outputs) == 1
     assert "GraphParts" in outputs.pop()
+
+
+def test_a_change_of_the_rules_raises_their_number(repository: Path) -> None:
+    """What texts say must not change under an index that grows. Where this fails, RULES goes up with the digest."""
+    documents = read_documents(repository / "data" / "demo" / "corpus.jsonl").documents[:60]
+    passages = split_all(documents, HashingEncoder(16), BuildSettings(chunk_tokens=60))
+    parts = assemble(passages, Capitals().extract(passages))
+    said = [p.id for p in passages], parts.entities, parts.facts, parts.triples, parts.mentions.tolist(), parts.aliases
+    digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode()).hexdigest()
+    assert (RULES, digest[:16]) == (1, "d859101c06525c8c")

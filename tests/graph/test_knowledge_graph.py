@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import gfm.graph.knowledge_graph as knowledge_graph
 from gfm.graph.knowledge_graph import (
     EDGE_KINDS,
     FACT,
@@ -22,6 +23,7 @@ from gfm.graph.knowledge_graph import (
     KnowledgeGraph,
     build_graph,
     expand,
+    hubs,
     pointers,
 )
 
@@ -200,3 +202,18 @@ def test_expand_is_concatenation(table: list[list[int]], data: st.DataObject) ->
     positions, owner = expand(ptr, np.array(rows, dtype=np.int64))
     assert values[positions].tolist() == [v for r in rows for v in table[r]]
     assert owner.tolist() == [i for i, r in enumerate(rows) for _ in table[r]]
+
+
+def test_hubs_come_by_degree_and_then_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A13: entities 0 … 4 have 2, 5, 4, 2 and 2 edges; passages are no hubs, however many they have."""
+    graph = make()
+    assert np.diff(graph.node_ptr)[:6].tolist() == [2, 5, 4, 2, 2, 0]
+    for degree, expected in ((1, [1, 2, 0, 3, 4]), (2, [1, 2]), (4, [1]), (5, [])):
+        monkeypatch.setattr(knowledge_graph, "HUB_DEGREE", degree)
+        assert hubs(graph).tolist() == expected
+
+
+def test_a_hub_is_what_a_search_calls_one() -> None:
+    from gfm.retrieve.signals import CandidateSettings
+
+    assert CandidateSettings().max_fanout == knowledge_graph.HUB_DEGREE

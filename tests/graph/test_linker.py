@@ -184,3 +184,25 @@ def test_a_bare_form_that_a_table_knows_beside_the_title_stands_for_itself() -> 
 def test_an_entity_with_an_id_is_its_own() -> None:
     linker = TitleLinker(["Mercury (planet)"], EntityTable({"mercury": GivenEntity("Mercury", "e1")}))
     assert linker.resolve_exactly("Mercury") == "mercury"
+
+
+TANGLED = st.lists(
+    st.sampled_from([*("C", "C++", "Mill", "(x)", "(x) (y)", "<i>", "</i>", "mill", "Ｃ", "1")]), max_size=4
+)
+TITLES = st.lists(TANGLED.map(" ".join), max_size=6)
+
+
+@given(TITLES, TITLES)
+def test_whatever_is_answered_otherwise_is_touched(before: list[str], after: list[str]) -> None:
+    old, new = TitleLinker(before), TitleLinker(after)
+    forms, keys = new.touched(set(before) ^ set(after))
+    assert {form for form, _ in old._key_of.items() ^ new._key_of.items()} <= forms
+    assert {key for key, _ in old._key_of_name.items() ^ new._key_of_name.items()} <= keys
+
+
+def test_only_namesakes_are_touched() -> None:
+    linker = TitleLinker(["Mercury (planet)", "Mercury (god)", "Tarn Mill", "Mercury Lake"])
+    forms, keys = linker.touched(["Mercury (god)"])
+    assert forms == {("mercury",), ("mercury", "god"), ("mercury", "planet")}
+    assert keys == {"mercury", "mercury (god)", "mercury (planet)"}
+    assert linker.touched([]) == (set(), set())

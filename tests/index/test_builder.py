@@ -12,11 +12,11 @@ import pytest
 
 import gfm.index.vectors as vectors_module
 from gfm.extract.extraction import Extraction, Extractor
-from gfm.graph.assemble import GraphParts
 from gfm.graph.knowledge_graph import EDGE_KINDS
 from gfm.index import builder, store
-from gfm.index.builder import BuildSettings, build_index, split_all, synonyms
+from gfm.index.builder import build_index, split_all
 from gfm.index.index import GraphIndex
+from gfm.index.recipe import BuildSettings
 from gfm.text.encoder import HashingEncoder
 from gfm.types import Document, GfmError, Passage
 
@@ -26,7 +26,9 @@ ENCODER = HashingEncoder(64)
 class Stub:
     """An extractor that knows one triple for each text that holds a key of its table."""
 
+    name = "stub"
     cached = True
+    rows = ()
 
     def __init__(self, table: dict[str, tuple[str, str, str]] | None = None, settings: str = "stub-1") -> None:
         self.table = table or {}
@@ -113,6 +115,7 @@ def test_the_manifest(corpus_z: Any, tmp_path: Path) -> None:
         "mentions": 8,
         "synonyms": 0,
         "edges": 24,
+        "hubs": 0,
         "self_loops": 0,
     }
     assert manifest["encoder"]["name"] == "hashing:64"
@@ -231,7 +234,7 @@ def test_a_broken_encoder_leaves_the_old_index(corpus_z: Any, tmp_path: Path) ->
     assert index.graph.num_passages == 5
 
 
-@pytest.mark.parametrize("step", ["_write", "make_lexical", "synonyms"])
+@pytest.mark.parametrize("step", ["_write", "merge_words", "synonyms"])
 def test_killed_before_the_end(corpus_z: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     """D07, D08."""
     path = tmp_path / "index"
@@ -331,41 +334,6 @@ def test_other_files_in_the_folder_of_an_index_stay(corpus_z: Any, tmp_path: Pat
     (tmp_path / "index" / "notes.txt").write_text("mine", encoding="utf-8")
     build(corpus_z.documents, tmp_path / "index", Z)
     assert (tmp_path / "index" / "notes.txt").read_text(encoding="utf-8") == "mine"
-
-
-def parts_of(keys: list[str], aliases: list[tuple[int, int]] | None = None) -> GraphParts:
-    nothing = np.zeros((0, 2), dtype=np.int64)
-    return GraphParts([(k, k) for k in keys], [], [], [], nothing, np.zeros(0, dtype=np.int64), aliases or [])
-
-
-def test_synonyms_by_hand() -> None:
-    """Near names are linked, names whose numbers differ are not, a name and its bracketed form always are."""
-    keys = ["1 march 1901", "2 march 1901", "mill", "mill (tarn)", "mills"]
-    turn = np.radians([0, 1, 90, 180, 95])
-    rows = np.stack([np.cos(turn), np.sin(turn)], axis=1).astype(np.float32)
-    links, weight = synonyms(parts_of(keys, [(3, 2)]), rows, BuildSettings())
-    assert links.tolist() == [[2, 3], [2, 4]]
-    assert weight == pytest.approx([1.0, np.cos(np.radians(5))], abs=1e-6)
-    assert (links.dtype, weight.dtype) == (np.int64, np.float32)
-
-
-def test_an_alias_outweighs_the_cosine() -> None:
-    rows = np.array([[1, 0], [0.96, 0.28]], dtype=np.float32)
-    links, weight = synonyms(parts_of(["mill", "mill (tarn)"], [(0, 1)]), rows, BuildSettings())
-    assert (links.tolist(), weight.tolist()) == ([[0, 1]], [1.0])
-
-
-def test_two_of_one_name_are_never_near_equal() -> None:
-    """B03."""
-    parts = parts_of(["moss", "moss (cook)", "moss (diver)"], [(0, 1), (0, 2)])
-    parts.apart = [(1, 2)]
-    rows = np.array([[1, 0]] * 3, dtype=np.float32)
-    assert synonyms(parts, rows, BuildSettings())[0].tolist() == [[0, 1], [0, 2]]
-
-
-def test_no_names_no_synonyms() -> None:
-    links, weight = synonyms(parts_of([]), np.zeros((0, 8), dtype=np.float32), BuildSettings())
-    assert (links.shape, weight.shape) == ((0, 2), (0,))
 
 
 def test_synonym_edges_of_an_index(tmp_path: Path) -> None:

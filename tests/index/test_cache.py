@@ -35,6 +35,9 @@ class CountingEncoder(HashingEncoder):
 class CountingExtractor:
     """Says the text back as the relation of a triple, and counts."""
 
+    name = "stub"
+    rows = ()
+
     def __init__(self, settings: str = "stub-1", cached: bool = True) -> None:
         self.settings = settings
         self.cached = cached
@@ -94,6 +97,14 @@ def test_a_second_call_costs_nothing_even_after_reopening(cache: Cache, path: Pa
     again.vectors(["a", "c", "b"], encoder, "")
     assert encoder.seen == ["c"]
     again.close()
+
+
+def test_new_work_is_counted(cache: Cache) -> None:
+    cache.vectors(["a", "b", "a"], CountingEncoder(), "")
+    cache.vectors(["b", "c"], CountingEncoder(), "")
+    cache.extractions(passages("one", "two", "one"), CountingExtractor())
+    cache.extractions(passages("two"), CountingExtractor())
+    assert (cache.encoded, cache.extracted) == (3, 2)
 
 
 def test_the_same_text_is_encoded_once(cache: Cache) -> None:

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gfm.index.builder import BuildSettings, split_all
+from gfm.index.builder import split_all
 from gfm.index.documents import NothingToIndexError, read_documents, sources
+from gfm.index.recipe import BuildSettings
 from gfm.text.encoder import HashingEncoder
 from gfm.text.reading import printable
 from gfm.types import Document, GfmError

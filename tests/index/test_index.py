@@ -168,7 +168,7 @@ def test_one_byte_of_each_file(built: GraphIndex, share: float) -> None:
     """D09: for every file of a real generation."""
     folder = built.path / built.generation
     names = sorted(p.name for p in folder.iterdir())
-    assert len(names) == 12
+    assert len(names) == 14
     for name in names:
         data = (folder / name).read_bytes()
         bad = bytearray(data)

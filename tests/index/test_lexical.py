@@ -2,10 +2,14 @@ from __future__ import annotations
 
 from math import log
 
+import bm25s
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from gfm.index.lexical import Lexical, make_lexical
+from gfm.index.lexical import NO_WORDS, Lexical, Words, lexical_arrays, make_lexical, merge_words
+from gfm.text.normalise import tokens
 
 
 def lexical(passages: list[str], names: list[str]) -> Lexical:
@@ -108,3 +112,38 @@ def test_the_order_of_the_passages_moves_no_score() -> None:
     one, two = lexical(texts, ["Fox"]), lexical(texts[::-1], ["Fox"])
     for query in ("red", "sea mill", "fox"):
         assert one.bm25(one.token_ids(query)).tolist() == two.bm25(two.token_ids(query))[::-1].tolist()
+
+
+def test_the_scores_are_those_of_the_library() -> None:
+    texts = ["red mill, red sea", "red fox", "a blue sea", "…", "mill mill mill"]
+    vocabulary, arrays = make_lexical(texts, ["Blue Fox", "Hare"])
+    library = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+    ids = [[vocabulary[t] for t, _, _ in tokens(text)] for text in texts]
+    library.index((ids, vocabulary), create_empty_token=False, show_progress=False)
+    assert arrays["bm25_indptr"].tolist() == library.scores["indptr"].tolist()
+    assert arrays["bm25_indices"].tolist() == library.scores["indices"].tolist()
+    assert arrays["bm25_data"].tolist() == library.scores["data"].tolist()
+
+
+def words(texts: list[str], names: list[str]) -> Words:
+    return merge_words(NO_WORDS, np.zeros(0, np.int64), dict(enumerate(texts)), [], names)
+
+
+TEXTS = st.lists(st.text("ab 李c", max_size=6), min_size=1, max_size=5)
+
+
+@given(TEXTS, TEXTS, TEXTS, TEXTS, st.sets(st.integers(0, 4)))
+def test_words_carried_over_are_those_counted_anew(
+    old: list[str], new: list[str], old_names: list[str], names: list[str], kept: set[int]
+) -> None:
+    """Some old texts stay, behind the new ones; some names stay, and some stand there twice."""
+    stay = sorted(i for i in kept if i < len(old))
+    moved = np.array([len(new) + stay.index(i) if i in stay else -1 for i in range(len(old))])
+    names = [*names, *old_names[::2]]
+    found = merge_words(words(old, old_names), moved, dict(enumerate(new)), old_names, names)
+    expected = words([*new, *(old[i] for i in stay)], names)
+    size = len(new) + len(stay)
+    assert found.vocabulary == expected.vocabulary
+    for name, array in lexical_arrays(expected, size).items():
+        assert lexical_arrays(found, size)[name].tolist() == array.tolist()
+        assert lexical_arrays(found, size)[name].dtype == array.dtype

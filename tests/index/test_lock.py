@@ -76,3 +76,15 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / LOCK).mkdir()
     with pytest.raises(GfmError, match=r"writer\.lock: expected a file that can be written"), writer_lock(tmp_path):
         pytest.fail("no lock")
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(handle: int, data: bytes) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(GfmError, match=r"No space left on device; see that its disk has space"), writer_lock(tmp_path):
+        pytest.fail("a lock that names nobody")
+    monkeypatch.undo()
+    with writer_lock(tmp_path):
+        pass

@@ -4,9 +4,10 @@ from pathlib import Path
 from typing import Any
 
 from gfm.extract.llm import LLMExtractor
-from gfm.index.builder import BuildSettings, split_all
+from gfm.index.builder import split_all
 from gfm.index.cache import Cache
 from gfm.index.plan import plan_extraction
+from gfm.index.recipe import BuildSettings
 from gfm.llm.port import LLM
 from gfm.llm.settings import LLMSettings
 from gfm.text.encoder import HashingEncoder
@@ -42,5 +43,5 @@ def test_what_is_known_is_not_planned(fake_llm: FakeLLM, corpus_z: CorpusZ, tmp_
     plan = plan_extraction(corpus_z.documents, ENCODER, BuildSettings(), extractor(fake_llm), tmp_path / "cache.sqlite")
     assert plan.calls == 1
     assert plan.usd is None
-    assert "1 calls for 5 passages" in plan.text()
+    assert "1 calls (4 of 5 passages are known)" in plan.text()
     assert "price unknown" in plan.text()

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save
 
 from gfm.index import store
 from gfm.types import GfmError
@@ -65,6 +66,20 @@ def test_written_and_read(root: Path) -> None:
         assert not found[name].flags.writeable
     table = store.read_table(folder / "b.parquet")
     assert table.to_pydict() == {"word": ["one", "名前"], "n": [1, 2]}
+
+
+def test_the_library_reads_our_arrays(root: Path) -> None:
+    """Each begins at a multiple of its own size."""
+    path = store.open_generation(root)[0] / "a.safetensors"
+    found = load_file(path)
+    assert {name: (a.dtype, a.tolist()) for name, a in found.items()} == {
+        name: (a.dtype, a.tolist()) for name, a in ARRAYS.items()
+    }
+    assert path.read_bytes() == save(ARRAYS)
+    for array in store.map_arrays(path).values():
+        assert array.flags.aligned
+    store.write_arrays(root / "turned", {"a": np.arange(6).reshape(2, 3).T})
+    assert store.map_arrays(root / "turned")["a"].tolist() == [[0, 3], [1, 4], [2, 5]]
 
 
 def test_empty_columns(tmp_path: Path) -> None:
@@ -139,7 +154,7 @@ def test_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_current_names_something_else(root: Path, name: str) -> None:
     """F05: also where the folder that it names would pass."""
     shutil.copytree(store.open_generation(root)[0], root.parent / "x")
-    (root / "CURRENT").write_text(name, encoding="utf-8")
+    (root / "CURRENT").write_text(f"{name}\n", encoding="utf-8")
     with pytest.raises(GfmError, match=r"CURRENT: it names .* no generation of this index"):
         store.open_generation(root)
 
@@ -155,7 +170,7 @@ def sealed(root: Path, manifest: bytes) -> None:
     folder = root / f"generation-{hashlib.sha256(manifest).hexdigest()[:16]}"
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_bytes(manifest)
-    (root / "CURRENT").write_text(folder.name, encoding="utf-8")
+    (root / "CURRENT").write_text(f"{folder.name}\n", encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -335,6 +350,21 @@ def test_a_reader_between_current_and_the_files(root: Path, monkeypatch: pytest.
     monkeypatch.setattr(store, "_verify", verify)
     assert store.open_generation(root)[1]["word"] == "two"
     assert raced
+
+
+def test_a_reader_tries_as_often_as_a_writer_is_faster(root: Path) -> None:
+    """Also where the writer puts the generation that the reader looked for in force again."""
+    raced: list[int] = []
+
+    def read() -> str:
+        if len(raced) < 4:
+            raced.append(1)
+            write(root, "two" if len(raced) % 2 else "one")
+            raise GfmError("gone")
+        return store.current(root)
+
+    assert store.steady(root, read) == store.current(root)
+    assert len(raced) == 4
 
 
 def test_damage_is_no_race(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

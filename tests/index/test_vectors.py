@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import faiss
 import numpy as np
 import pytest
 
 import gfm.index.vectors as vectors_module
-from gfm.index.vectors import Vectors, make_hnsw, read_hnsw, similar_pairs, write_hnsw
+from gfm.index.vectors import Vectors, make_hnsw, read_hnsw, write_hnsw
 from gfm.types import GfmError
 
 
@@ -156,84 +155,3 @@ def test_a_graph_over_other_rows_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"\x80\x04not an index")
     with pytest.raises(GfmError, match=r"entity\.hnsw: expected an HNSW graph"):
         read_hnsw(path, unit_rows(200, 16))
-
-
-def at(*degrees: float) -> np.ndarray:
-    turn = np.radians(degrees)
-    return np.stack([np.cos(turn), np.sin(turn)], axis=1).astype(np.float32)
-
-
-def test_similar_pairs_by_hand() -> None:
-    """Names at 0°, 10°, 25°, 180°: pairs within 30° (cosine 0.866)."""
-    pairs, cosine = similar_pairs(at(0, 10, 25, 180), 8, 0.866)
-    assert pairs.tolist() == [[0, 1], [0, 2], [1, 2]]
-    assert cosine == pytest.approx(np.cos(np.radians([10, 25, 15])), abs=1e-6)
-    assert similar_pairs(at(0, 10, 25, 180), 8, 0.97)[0].tolist() == [[0, 1]]
-
-
-def test_similar_pairs_of_the_nearest_only() -> None:
-    """With one neighbour each: 0°→10°, 10°→0°, 25°→10°; 0°–25° is nobody's nearest."""
-    assert similar_pairs(at(0, 10, 25, 180), 1, 0.866)[0].tolist() == [[0, 1], [1, 2]]
-
-
-def test_similar_pairs_of_copies_take_the_first() -> None:
-    """Each copy's nearest two are the first two others, by number; the row itself takes no place among them."""
-    pairs, cosine = similar_pairs(np.repeat(SQUARE[:1], 5, axis=0), 2, 0.9)
-    assert pairs.tolist() == [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [1, 3], [1, 4]]
-    assert cosine.tolist() == [1.0] * 7
-
-
-@pytest.mark.parametrize("n", [0, 1])
-def test_similar_pairs_of_nobody(n: int) -> None:
-    pairs, cosine = similar_pairs(SQUARE[:n], 8, 0.8)
-    assert pairs.shape == (0, 2)
-    assert cosine.shape == (0,)
-
-
-@pytest.mark.parametrize("block", [1, 1000, 1 << 24])
-def test_similar_pairs_against_all_pairs(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    """The size of a block plays no part, and the answer is that of the whole matrix sorted."""
-    monkeypatch.setattr(vectors_module, "_BLOCK", block)
-    rows = unit_rows(150, 4)
-    cosine = rows.astype(np.float64) @ rows.T.astype(np.float64)
-    np.fill_diagonal(cosine, -2)
-    expected = set()
-    for i, row in enumerate(cosine):
-        near = np.lexsort((np.arange(150), -row))[:3]
-        expected |= {(min(i, int(j)), max(i, int(j))) for j in near if row[j] >= 0.9}
-    pairs, found = similar_pairs(rows, 3, 0.9)
-    assert [tuple(p) for p in pairs.tolist()] == sorted(expected)
-    assert found == pytest.approx(cosine[pairs[:, 0], pairs[:, 1]], abs=1e-6)
-
-
-@pytest.mark.usefixtures("small_limit")
-def test_similar_pairs_by_a_graph_are_nearly_those() -> None:
-    rows = unit_rows(400, 8)
-    exact, near = similar_pairs(rows, 4, 0.8)[0], similar_pairs(rows, 4, 0.8, make_hnsw(rows))[0]
-    same = set(map(tuple, exact.tolist())) & set(map(tuple, near.tolist()))
-    assert len(exact) > 100
-    assert len(same) >= 0.95 * max(len(exact), len(near))
-
-
-@pytest.mark.parametrize("block", [1000, 1 << 24])
-def test_similar_pairs_of_a_crowd(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    """All alike, as dates are: only the nearest are ever kept, and they are the right ones."""
-    monkeypatch.setattr(vectors_module, "_BLOCK", block)
-    thinned = []
-    real = vectors_module._among_best
-
-    def among_best(*args: Any) -> np.ndarray:
-        found = real(*args)
-        thinned.append(found.mean())
-        return found
-
-    monkeypatch.setattr(vectors_module, "_among_best", among_best)
-    rows = unit_rows(200, 4) * 0.2 + SQUARE[0].repeat(2) * 0.7
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    cosine = rows.astype(np.float64) @ rows.T.astype(np.float64)
-    assert cosine.min() > 0.8
-    np.fill_diagonal(cosine, -2)
-    best = np.argsort(-cosine, axis=1)[:, :2]
-    expected = {(min(i, j), max(i, j)) for i, row in enumerate(best.tolist()) for j in row}
-    assert [tuple(p) for p in similar_pairs(rows, 2, 0.8)[0].tolist()] == sorted(expected)
-    assert block == 1000 or max(thinned) < 0.05

@@ -305,6 +305,9 @@ def test_a13_a_hub_of_50000_edges_is_fast_and_its_answer_is_found(
     assert [hops(found)[node] for node in (star.hub, star.leaf, star.answer)] == [0, 1, 2]
     assert star.passage in found.passages
     assert found.hubs >= 1
+    hub_edges = (found.edge_index == np.searchsorted(found.entities, star.hub)).any(axis=0).sum()
+    assert hub_edges <= 4 * (len(found.hop) - 1)  # by fact and mention, both ways
+    assert len(found.hop) < 1000
     assert seconds["total"] < 0.5  # under 50 ms on a quiet machine, says the script; this one may be busy
 
 

@@ -19,7 +19,7 @@ from tests.serve.conftest import Serve
 def test_the_service_does_what_its_description_says(serve: Serve, tmp_path: Path) -> None:
     options = [
         "--phases",
-        "examples,coverage,fuzzing",
+        "coverage,fuzzing",
         "--max-examples",
         "10",
         "--workers",

@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from gfm.index.builder import BuildSettings
 from gfm.index.index import GraphIndex
+from gfm.index.recipe import BuildSettings
 from gfm.train.labels import gold_names, label
 
 CORPUS = [

@@ -13,7 +13,7 @@ from gfm.nn.checkpoint import load_model
 from gfm.nn.model import ModelSettings
 from gfm.train import module as module_module
 from gfm.train.module import RetrievalModule, Row
-from gfm.train.run import TrainResult, train
+from gfm.train.run import TrainResult, new_module, train
 from gfm.train.settings import OptimizerSettings, TrainerSettings, TrainSettings
 from gfm.types import GfmError
 
@@ -43,6 +43,23 @@ def broken_off(settings: TrainSettings, monkeypatch: pytest.MonkeyPatch, at: int
 @pytest.fixture
 def unbroken(make_settings: Settings) -> TrainResult:
     return train(make_settings())
+
+
+# --- where a run begins
+
+
+def test_a_run_begins_with_the_weights_of_a_checkpoint(make_settings: Settings, unbroken: TrainResult) -> None:
+    begun = new_module(make_settings(init_from=str(unbroken.checkpoint), seed=5))
+    expected, _ = load_model(unbroken.checkpoint)
+    for found in (begun.model, begun.average.module):
+        for name, weight in expected.state_dict().items():
+            torch.testing.assert_close(found.state_dict()[name], weight, rtol=0, atol=0)
+
+
+def test_a_checkpoint_of_another_shape_is_no_beginning(make_settings: Settings) -> None:
+    settings = make_settings(init_from="shipped")
+    with pytest.raises(GfmError, match=r"init_from=shipped: expected width \d+, found 64; set model.width"):
+        new_module(replace(settings, model=replace(settings.model, width=8)))
 
 
 # --- what a run leaves

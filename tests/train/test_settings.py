@@ -8,7 +8,7 @@ import pytest
 from hydra import compose, initialize_config_dir
 
 from gfm.nn.model import ModelSettings
-from gfm.train.settings import DataSettings, OptimizerSettings, TrainerSettings, from_config
+from gfm.train.settings import DataSettings, OptimizerSettings, SetSettings, TrainerSettings, from_config
 from gfm.types import GfmError
 
 
@@ -35,7 +35,8 @@ def test_every_configuration_composes(repository: Path) -> None:
     assert {"data=demo", "data=multihop", "model=base", "trainer=base", "experiment=base"} <= set(names)
     assert {f"experiment=ablation/{name}" for name in ("rounds", "seeds", "hops", "inputs")} <= set(names)
     for name in names:
-        settings = from_config(config(repository, name), "out")
+        more = ["data.index=notes"] if name in {"data=self", "experiment=adapt"} else []
+        settings = from_config(config(repository, name, *more), "out")
         assert settings.output == "out"
         assert settings.model.node_inputs
 
@@ -59,6 +60,14 @@ def test_sets_by_name_and_by_mapping(repository: Path) -> None:
         ("2wiki", Path("far/2wiki"), 1.0),
         ("worlds/one", Path("near"), 2.0),
     ]
+
+
+def test_an_index_of_ones_own(repository: Path) -> None:
+    found = from_config(config(repository, "experiment=adapt", "data.index=notes", "data.made=20"), "out")
+    assert found.data.sets == (SetSettings("self", index="notes", made=20),)
+    assert found.init_from == "shipped"
+    with pytest.raises(GfmError, match=r"data=self: expected an index .* data.index=INDEX"):
+        from_config(config(repository, "data=self"), "out")
 
 
 def test_an_experiment_changes_only_what_it_names(repository: Path) -> None:
@@ -110,7 +119,7 @@ def test_a_wrong_setting_is_named(repository: Path, override: str, message: str)
         ("rounds", [0, 1, 2, 3, 4]),
         ("seeds", [8, 16, 32, 64, 128]),
         ("hops", [1, 2, 3]),
-        ("inputs", ["question", "rest", "facts", "words", "pagerank", "hops", "degree", "kind"]),
+        ("inputs", ["question", "rest", "parts", "facts", "words", "pagerank", "hops", "degree", "kind"]),
     ],
 )
 def test_an_ablation_changes_one_thing_of_the_base(repository: Path, name: str, values: list[Any]) -> None:

@@ -126,18 +126,22 @@ class GraphView {
     const stroke = (list, alpha, dash = []) => {
       pen.globalAlpha = alpha;
       pen.setLineDash(dash);
-      pen.beginPath();
-      for (const link of list) this.trace(this.arc(link));
-      pen.stroke();
+      for (const link of list) {
+        pen.beginPath(); // many short paths are painted several times faster than one long one
+        this.trace(this.arc(link));
+        pen.stroke();
+      }
       pen.setLineDash([]);
     };
     stroke([...kept.mention, ...kept.subject], 0.16);
     stroke(kept.synonym, 0.4, [2, 3]);
     stroke(kept.fact, 0.34);
     pen.globalAlpha = 0.5;
-    pen.beginPath();
-    for (const link of kept.fact) this.head(this.arc(link), this.size(link.target), 4);
-    pen.fill();
+    for (const link of kept.fact) {
+      pen.beginPath();
+      this.head(this.arc(link), this.size(link.target), 4);
+      pen.fill();
+    }
     pen.globalAlpha = 1;
     this.drawChosen();
     this.drawPath();
@@ -204,27 +208,28 @@ class GraphView {
     this.pen.closePath();
   }
 
-  /** All nodes that were cut, in one stroke of the pen: they are many. */
+  /** All nodes that were cut, as plain dots: they are many. */
   drawCut() {
     const { pen } = this;
     pen.fillStyle = pen.strokeStyle = this.colour.cut;
     pen.lineWidth = 0.7;
-    const rings = new Path2D();
-    pen.beginPath();
+    const circle = (x, y, r) => {
+      pen.beginPath();
+      pen.arc(x, y, r, 0, 2 * Math.PI);
+    };
     for (const i of this.order) {
       if (nodes[i].kept) continue;
       const [[x, y], r] = [this.at(i), this.size(i)];
-      if (nodes[i].kind === "passage") pen.rect(x - r, y - r, 2 * r, 2 * r);
-      else {
-        pen.moveTo(x + r, y);
-        pen.arc(x, y, r, 0, 2 * Math.PI);
+      if (nodes[i].kind === "passage") {
+        pen.fillRect(x - r, y - r, 2 * r, 2 * r);
+        continue;
       }
+      circle(x, y, r);
+      pen.fill();
       if (nodes[i].hop !== 0) continue;
-      rings.moveTo(x + r + 1.6, y);
-      rings.arc(x, y, r + 1.6, 0, 2 * Math.PI);
+      circle(x, y, r + 1.6);
+      pen.stroke();
     }
-    pen.fill();
-    pen.stroke(rings);
   }
 
   drawNode(i, onPath) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -61,6 +62,24 @@ class Combination:
 
 
 Filter: TypeAlias = Condition | Combination
+
+
+def read_filters(text: str) -> dict[str, Any]:
+    """Filters that were given as JSON.
+
+    Raises:
+        GfmError: It is no JSON object.
+    """
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        found = error
+    if not isinstance(found, dict):
+        raise GfmError(
+            f'filters: expected a JSON object such as {{"metadata.year": {{"$gt": 1990}}}}, found {text!r}'
+            + (f" ({found})" if isinstance(found, ValueError) else "")
+        )
+    return found
 
 
 class DocumentFilters:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gfm.compat.document_filters import Combination, Condition, DocumentFilters
+from gfm.index.filters import Combination, Condition, DocumentFilters
 from gfm.types import GfmError
 
 METADATA: dict[str, dict[str, Any]] = {
