@@ -18,7 +18,10 @@ ROOMS = [
     "cli_explain",
     "cli_index",
     "cli_llm",
+    "cli_serve",
     "doors",
+    "adapters",
+    "serve",
     "viewer",
     "train",
     "eval",
@@ -39,6 +42,7 @@ ROOMS = [
     "memory",
     "progress",
     "resources",
+    "extras",
     "types",
 ]
 # The root stands beneath all rooms: its doors load on first use, so it imports none, and any room may ask its version.
