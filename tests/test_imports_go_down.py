@@ -18,6 +18,7 @@ ROOMS = [
     "cli_explain",
     "cli_index",
     "cli_llm",
+    "cli_train",
     "doors",
     "viewer",
     "train",
