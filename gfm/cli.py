@@ -35,7 +35,10 @@ _EXAMPLES = {
         "  gfm index notes/ --out my_index --triples t.jsonl\n"
         "  gfm index notes/ --out i --extractor llm --dry-run"
     ),
-    "search": '\b\nExample:\n  gfm search my_index "Who built Tarn Mill?"\n  gfm search my_index "Who?" --retriever bm25 --json',
+    "search": (
+        '\b\nExamples:\n  gfm search my_index "Who built Tarn Mill?"\n'
+        '  gfm search my_index "Who?" --retriever bm25 --json'
+    ),
     "stats": "\b\nExample:\n  gfm stats my_index --json",
 }
 

@@ -52,12 +52,14 @@ def register(app: typer.Typer) -> None:
 def train(
     overrides: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME=VALUE]...", help="Settings to change, and Hydra's flags, such as -m or --cfg job."),
+        typer.Argument(
+            metavar="[NAME=VALUE]...", help="Settings to change, and Hydra's flags, such as -m or --cfg job."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Train the network on question sets, or adapt the shipped one to an index; docs/training.md tells how.
 
-    What a run makes goes below outputs/ in the folder that you are in. --cfg job shows every setting, and trains nothing.
+    What a run makes goes below outputs/ in the folder that you are in. --cfg job only shows the settings.
     """
     train_door([*(overrides or ()), *(["json=true"] if as_json else ())])

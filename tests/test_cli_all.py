@@ -1,4 +1,4 @@
-"""What holds for every command of `gfm`, also for those to come: help, JSON, exit statuses, plain and narrow terminals."""
+"""What holds for every command of `gfm`, also for those to come: help, JSON, exit statuses, narrow terminals."""
 
 from __future__ import annotations
 

@@ -96,8 +96,14 @@ def test_a_sweep_makes_one_folder_a_job(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("trainer.max_stepz=3",), "error: Could not override 'trainer.max_stepz' (Key 'max_stepz' is not in struct); --cfg"),
-        (("data=nowhere",), "error: In 'train': Could not find 'data/nowhere' Available options in 'data': demo multihop self"),
+        (
+            ("trainer.max_stepz=3",),
+            "error: Could not override 'trainer.max_stepz' (Key 'max_stepz' is not in struct); --cfg",
+        ),
+        (
+            ("data=nowhere",),
+            "error: In 'train': Could not find 'data/nowhere' Available options in 'data': demo multihop self",
+        ),
         (("+data.index.x=1",), "error: data.index: expected one value, as in data.index=…, found settings below it: x"),
         (("data=multihop", "data.root=nowhere"), "error: set '2wiki': expected a folder with corpus.jsonl"),
     ],
