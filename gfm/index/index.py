@@ -137,8 +137,10 @@ class GraphIndex:
         """
         from gfm.extract import make_extractors
 
-        is_path = isinstance(corpus, str | Path)
-        found = read_documents(corpus, encoding) if is_path else Corpus(list(corpus), Account(()))
+        if isinstance(corpus, str | Path):
+            found = read_documents(corpus, encoding)
+        else:
+            found = Corpus(list(corpus), Account(()))
         extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
         index = cls.build_from(found.documents, extractors, path, encoder, aliases, settings, cache)
         index.account = found.account
