@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -27,7 +27,8 @@ def train_door(config: Any) -> None:
     from gfm.train.sanity import sanity
     from gfm.train.settings import from_config
 
-    settings = from_config(OmegaConf.to_container(config, resolve=True), HydraConfig.get().runtime.output_dir)
+    composed = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+    settings = from_config(composed, HydraConfig.get().runtime.output_dir)
     result = (sanity if config.sanity else train)(settings)
     if config.json:
         say_json({name: value if _plain(value) else str(value) for name, value in asdict(result).items()})
