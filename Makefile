@@ -51,5 +51,5 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "installing gfm, its libraries and the tools for tests into $(VENV) (the first time takes some minutes; QUIET= shows more)"
-	$(PIP_INSTALL) -e '.[dev,static,bench,llm]'
+	$(PIP_INSTALL) -e '.[dev,static,bench,llm,serve,mcp,langchain,llama-index]'
 	@touch $@ $(VENV)/.installed

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm, cli_train
+from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm, cli_serve, cli_train
 from gfm.cli_index import AsJson, IndexFolder, hub_rows, register, seconds_line
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.doors import say as _say
@@ -227,7 +227,7 @@ def search(
     )
     context = build_context(found, max_tokens)
     if as_json:
-        _say_json({**report.as_json(found), "context": report.context_json(context)})
+        _say_json(report.as_json(found, context))
     else:
         _say(report.as_text(found, context))
 
@@ -344,6 +344,7 @@ def _shell(path: Path) -> str:
 cli_exchange.register(app, _say, _show_built, _DEFAULT_ENCODER)
 cli_explain.register(app, _say, _say_json)
 cli_doctor.register(app, _say, _say_json)
+cli_serve.register(app, _say)
 
 if __name__ == "__main__":
     main()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -27,7 +27,7 @@ def train_door(config: Any) -> None:
     from gfm.train.sanity import sanity
     from gfm.train.settings import from_config
 
-    composed = cast(dict[str, Any], OmegaConf.to_container(config, resolve=True))
+    composed: Any = OmegaConf.to_container(config, resolve=True)
     settings = from_config(composed, HydraConfig.get().runtime.output_dir)
     result = (sanity if config.sanity else train)(settings)
     if config.json:

@@ -99,10 +99,10 @@ def notes(retrieval: Retrieval) -> str:
     return "\n".join(lines)
 
 
-def as_json(retrieval: Retrieval) -> dict[str, Any]:
-    """Everything that a result holds, ready for `json.dumps`."""
+def as_json(retrieval: Retrieval, context: Context | None = None) -> dict[str, Any]:
+    """Everything that a result holds, ready for `json.dumps`; under ``context`` the context where it is given."""
     query = retrieval.query
-    return {
+    row = {
         "query": {"id": query.id, "text": query.text, "metadata": query.metadata},
         "score_unit": retrieval.score_unit,
         "passages": [_row(hit) for hit in retrieval.passages],
@@ -115,6 +115,7 @@ def as_json(retrieval: Retrieval) -> dict[str, Any]:
         "trace": retrieval.trace,
         "seconds": retrieval.seconds,
     }
+    return row if context is None else {**row, "context": context_json(context)}
 
 
 def _row(hit: Hit[Any]) -> dict[str, Any]:

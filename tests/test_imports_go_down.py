@@ -18,8 +18,11 @@ ROOMS = [
     "cli_explain",
     "cli_index",
     "cli_llm",
+    "cli_serve",
     "cli_train",
     "doors",
+    "adapters",
+    "serve",
     "viewer",
     "train",
     "eval",
@@ -40,6 +43,7 @@ ROOMS = [
     "memory",
     "progress",
     "resources",
+    "extras",
     "types",
 ]
 # The root stands beneath all rooms: its doors load on first use, so it imports none, and any room may ask its version.
