@@ -55,7 +55,8 @@ class Limits:
             try:
                 body = await self._checked(Headers(scope=scope), receive)
             except _RefusedError as error:
-                await problem(*error.args, headers={"Connection": "close"})(scope, receive, sent)
+                code, text = error.args
+                await problem(code, text, {"Connection": "close"})(scope, receive, sent)
             else:
                 if body is not None:
                     await self.app(scope, _replayed(body, receive), sent)
