@@ -3,19 +3,19 @@
 from dataclasses import fields
 from typing import Any
 
-import hydra
 from omegaconf import OmegaConf
 
-from gfm.context import build_context
 from gfm.doors import hydra_door
-from gfm.eval.run import Inference, infer
-from gfm.report import as_text
 
 
-@hydra.main(version_base="1.3", config_path="configs", config_name="infer")
-@hydra_door(plain=("index", "queries", "checkpoint", "run_out", "json_out", "filters"), texts=("question",))
+@hydra_door("infer", plain=("index", "queries", "checkpoint", "run_out", "json_out", "filters"), texts=("question",))
 def main(config: Any) -> None:
     """Compose, call, report."""
+    # Here, not above: help and a mistyped override then answer at once, before torch is loaded.
+    from gfm.context import build_context
+    from gfm.eval.run import Inference, infer
+    from gfm.report import as_text
+
     settings = OmegaConf.to_container(config, resolve=True)
     job = Inference(**{field.name: settings[field.name] for field in fields(Inference)})
     for count, result in enumerate(infer(job), start=1):  # noqa: B007 (told below)

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm, cli_serve
+from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm, cli_serve, cli_train
 from gfm.cli_index import AsJson, IndexFolder, hub_rows, register, seconds_line
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.doors import say as _say
@@ -32,10 +32,13 @@ _EXAMPLES = {
     "index": (
         "\b\nExamples:\n  gfm index corpus.jsonl --out my_index\n"
         "  gfm index notes/ --out my_index --json\n"
-        "  gfm index corpus.jsonl --out my_index --triples triples.jsonl\n"
-        "  gfm index corpus.jsonl --out my_index --extractor llm:llm.yaml --dry-run"
+        "  gfm index notes/ --out my_index --triples t.jsonl\n"
+        "  gfm index notes/ --out i --extractor llm --dry-run"
     ),
-    "search": '\b\nExample:\n  gfm search my_index "Which sea is near the birthplace of the builder of Tarn Mill?"',
+    "search": (
+        '\b\nExamples:\n  gfm search my_index "Who built Tarn Mill?"\n'
+        '  gfm search my_index "Who?" --retriever bm25 --json'
+    ),
     "stats": "\b\nExample:\n  gfm stats my_index --json",
 }
 
@@ -50,7 +53,6 @@ app = typer.Typer(
     name="gfm",
     help="A trained graph retriever for retrieval-augmented generation.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -109,17 +111,16 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder of the demo index.")] = Path("demo_index"),
     encoder: Encoder = _DEFAULT_ENCODER,
     checkpoint: Checkpoint = None,
-    json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the figures there.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Index the demo texts, answer every demo question, compare four retrievers."""
     from gfm.eval.demo import run_demo
-    from gfm.eval.run import write_json
 
-    result = run_demo(out, encoder, str(checkpoint) if checkpoint else None, _say)
+    result = run_demo(out, encoder, str(checkpoint) if checkpoint else None, _note if as_json else _say)
+    if as_json:
+        _say_json(result.as_json())
+        return
     _show_demo(result)
-    if json_file is not None:
-        write_json(json_file, result.as_json())
-        _say(f"Wrote the figures to {json_file}")
     _say(f'\nNext: gfm search {_shell(out)} "your question", or index your own texts: gfm index PATH --out my_index')
 
 
@@ -195,6 +196,7 @@ def _show_built(made: GraphIndex, out: Path) -> None:
 
 
 register(app)
+cli_train.register(app)
 
 
 @app.command("search", short_help="Ask an index.", epilog=_EXAMPLES["search"])
@@ -285,7 +287,11 @@ def _warn_of_bare_passages(made: GraphIndex) -> None:
 
 
 def _warn(text: str) -> None:
-    typer.echo(f"warning: {text}", err=True)
+    _note(f"warning: {text}")
+
+
+def _note(text: str) -> None:
+    typer.echo(text, err=True)
 
 
 def _account(account: Account, as_json: bool, **beside: Any) -> None:

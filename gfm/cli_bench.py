@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
-from gfm.doors import as_typed
+from gfm.doors import as_typed, say_json
 
 if TYPE_CHECKING:
     from gfm.eval.bench import Bench
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
 # \b keeps the line breaks of what follows.
 BENCH_EXAMPLES = (
     "\b\nExamples:\n  gfm bench demo --out bench\n"
-    "  gfm bench sets/2wiki sets/hotpotqa --retrievers gfm,dense,bm25 --limit 100\n"
+    "  gfm bench sets/2wiki --retrievers gfm,bm25 --limit 100\n"
     "  gfm bench --config baselines --root sets"
 )
-CONVERT_EXAMPLES = "\b\nExample:\n  gfm convert hotpot_dev_distractor_v1.json --out sets/hotpotqa"
+CONVERT_EXAMPLES = "\b\nExample:\n  gfm convert musique_ans_v1.0_dev.jsonl --out sets/m"
 
 
 def bench(
@@ -94,11 +95,16 @@ def convert(
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Names the qrels file; train, dev or test by FILE's name.")
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Make a question set in BEIR layout of an official file, as it was downloaded."""
     from gfm.eval.convert import convert as run
 
-    print(run(file, out, split).text())
+    made = run(file, out, split)
+    if as_json:
+        say_json({**asdict(made), "folder": str(made.folder)})
+        return
+    print(made.text())
     print(f"next: gfm bench {shlex.quote(str(out))}")
 
 

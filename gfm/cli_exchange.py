@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from gfm.doors import say_json
 
 if TYPE_CHECKING:
     from gfm.exchange.exchange import Imported
@@ -20,11 +21,12 @@ FORMATS = ("graphrag", "lightrag", "hipporag", "gfm-rag", "g-reasoner", "jsonl",
 _EXAMPLES = {
     "import": (
         "\b\nExamples:\n  gfm import my_graph/ --out my_index\n  gfm import graph.graphml --check\n"
-        "  gfm import ragtest/output --format graphrag --out my_index"
+        "  gfm import output/ --format graphrag --out my_index"
     ),
     "export": "\b\nExample:\n  gfm export my_index --out my_graph --format csv",
     "merges": "\b\nExample:\n  gfm merges my_index --json",
 }
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Show = Callable[["GraphIndex", Path], None]
 
 
@@ -65,6 +67,7 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
         cache: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Cache; INDEX/cache.sqlite unless given.")
         ] = None,
+        as_json: AsJson = False,
     ) -> None:
         """Build an index of a graph that you have: our own forms, GraphML, RDF, or the folder of another system."""
         from gfm.exchange.exchange import import_graph
@@ -72,6 +75,9 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
         if (out is None) != check:
             raise typer.BadParameter("give either --out INDEX, or --check to only read the graph")
         found = import_graph(path, out, format_name, encoder=encoder, extractor=extractor, aliases=aliases, cache=cache)
+        if as_json:
+            say_json(_imported(found, out))
+            return
         _tell(found, say)
         if found.index is not None and out is not None:
             show(found.index, out)
@@ -83,18 +89,23 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
         format_name: Annotated[
             str, typer.Option("--format", metavar="NAME", callback=_format, help=f"{', '.join(FORMATS)}.")
         ] = "jsonl",
+        as_json: AsJson = False,
     ) -> None:
         """Write an index, or a graph in another format, as a folder of files."""
         from gfm.exchange.exchange import export_graph
 
-        for note in export_graph(source, out, format_name):
+        notes = export_graph(source, out, format_name)
+        if as_json:
+            say_json({"path": str(out.absolute()), "format": format_name, "notes": list(notes)})
+            return
+        for note in notes:
             say(f"note: {note}")
         say(f"wrote {out.absolute()} ({format_name})\nnext: gfm import {shlex.quote(str(out))} --out my_index")
 
     @app.command("merges", short_help="Which names share one entity.", epilog=_EXAMPLES["merges"])
     def merges(
         index_folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")],
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        as_json: AsJson = False,
     ) -> None:
         """Which names share one entity and why: another spelling, a bracket, an alias that you gave, or the context.
 
@@ -105,7 +116,7 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
 
         found = merges_of(GraphIndex.open(index_folder.absolute()))
         if as_json:
-            say(json.dumps([_row(merge) for merge in found], indent=1))
+            say_json([_row(merge) for merge in found])
             return
         for merge in found:
             say(f"{merge.name} ({merge.why}): {', '.join(f'{form} ({n})' for form, n in merge.forms.items())}")
@@ -114,6 +125,15 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
 
 def _row(merge: Merge) -> dict[str, Any]:
     return {"key": merge.key, "name": merge.name, "why": merge.why, "forms": merge.forms}
+
+
+def _imported(found: Imported, out: Path | None) -> dict[str, Any]:
+    names = ("format", "documents", "entities", "triples", "homonyms", "unnamed", "notes")
+    row: dict[str, Any] = {name: getattr(found, name) for name in names}
+    if found.index is not None and out is not None:
+        index = found.index
+        row |= {"path": str(out.absolute()), "generation": index.generation, "counts": index.manifest["counts"]}
+    return row
 
 
 def _tell(found: Imported, say: Callable[[str], None]) -> None:

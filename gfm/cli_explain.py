@@ -14,8 +14,9 @@ from gfm.retrievers import NAMES
 
 _EXAMPLES = (
     "\b\nExamples:\n"
-    '  gfm explain my_index "Which sea is near the birthplace of the builder of Tarn Mill?"\n'
-    '  gfm explain my_index "Who built Tarn Mill?" --html why.html --against bm25'
+    '  gfm explain my_index "Who built Tarn Mill?"\n'
+    '  gfm explain my_index "Who built it?" --html why.html\n'
+    '  gfm explain my_index "Who built it?" --against bm25'
 )
 
 

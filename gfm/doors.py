@@ -12,8 +12,9 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
 
+from gfm.resources import config_folder
 from gfm.types import GfmError
 
 # Dashes, dots, a cross and curly quotes are written by number: they look like other signs.
@@ -34,6 +35,9 @@ _PLAIN = {
 _WITH_VALUE = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--config-name", "-cn", "--config-dir", "-cd"}
 # What a person mends by naming another path or by making room; any other OSError is a defect and stays a traceback.
 _PATH_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileExistsError)
+
+_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
+_RAISE = "HYDRA_FULL_ERROR"
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
@@ -69,45 +73,98 @@ def say_json(value: Any) -> None:
 
 @contextmanager
 def errors_as_one_line() -> Iterator[None]:
-    """What a person can mend ends the program with ``error: …`` on standard error and exit status 1."""
+    """What a person can mend, or did, ends the program with ``error: …`` on standard error.
+
+    The exit status is 1, and 130 where the person interrupted it, also where a library turned that into an exit.
+    """
     try:
         yield
     except GfmError as error:
         _stop(str(error))
     except _PATH_ERRORS as error:
         _stop(f"{error.filename}: expected a path that can be used, found: {error.strerror}; name another one")
+    except (KeyboardInterrupt, SystemExit) as stop:
+        if not _interrupted(stop):
+            raise
+        _stop("interrupted", _INTERRUPTED)
 
 
-def _stop(message: str) -> None:
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an interrupt is what led to this."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
+def _stop(message: str, status: int = 1) -> None:
     sys.stderr.write(f"error: {' '.join(message.split())}\n")
-    raise SystemExit(1)
+    raise SystemExit(status) from None
+
+
+class HydraDoor(Protocol):
+    """A script's entry."""
+
+    def __call__(self, arguments: Sequence[str] | None = None) -> None:
+        """Run it with these arguments, or those of the process."""
 
 
 def hydra_door(
-    plain: Collection[str] = (), texts: Collection[str] = ()
-) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
-    """Decorator between ``@hydra.main`` and a script's function: its errors become one line, its arguments go as typed.
+    config_name: str, plain: Collection[str] = (), texts: Collection[str] = ()
+) -> Callable[[Callable[[Any], None]], HydraDoor]:
+    """Makes a function of a composed configuration an entry whose errors are one line and whose arguments are as typed.
 
     Args:
+        config_name: The configuration in the packaged folder.
         plain: Settings whose value is a path or a name.
         texts: Settings whose value is a sentence; see `arguments_as_text`.
     """
 
-    def decorate(run: Callable[[Any], None]) -> Callable[[Any], None]:
-        tolerant_output()
-        for chatty in ("faiss", "bm25s", "sentence_transformers"):
-            logging.getLogger(chatty).setLevel(logging.WARNING)
-        with errors_as_one_line():
-            sys.argv[1:] = arguments_as_text(sys.argv[1:], plain, texts)
-
+    def decorate(run: Callable[[Any], None]) -> HydraDoor:
         @wraps(run)
         def guarded(config: Any) -> None:
-            with errors_as_one_line():
+            with errors_as_one_line(), _hydra_errors():
+                for name in (*plain, *texts):
+                    _expect_one_value(config, name)
                 run(config)
 
-        return guarded
+        def door(arguments: Sequence[str] | None = None) -> None:
+            import hydra
+
+            tolerant_output()
+            for chatty in ("faiss", "bm25s", "sentence_transformers"):
+                logging.getLogger(chatty).setLevel(logging.WARNING)
+            with errors_as_one_line(), _hydra_errors():
+                sys.argv[1:] = arguments_as_text(sys.argv[1:] if arguments is None else arguments, plain, texts)
+                hydra.main(version_base="1.3", config_path=str(config_folder()), config_name=config_name)(guarded)()
+
+        return door
 
     return decorate
+
+
+def _expect_one_value(config: Any, name: str) -> None:
+    from omegaconf import OmegaConf
+
+    if OmegaConf.is_config(found := OmegaConf.select(config, name)):
+        raise GfmError(f"{name}: expected one value, as in {name}=…, found settings below it: {', '.join(found)}")
+
+
+@contextmanager
+def _hydra_errors() -> Iterator[None]:
+    """A setting that Hydra does not know or cannot take is an error of ours, and so one line."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    asked = os.environ.get(_RAISE)
+    os.environ[_RAISE] = "1"  # else Hydra prints its errors itself, over several lines, and exits
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        said = re.split(r"\n(?:Config search path|To append to your config)", str(error))[0]
+        cause = f" ({str(error.__cause__).splitlines()[0]})" if error.__cause__ else ""
+        raise GfmError(f"{said.rstrip(' .')}{cause}; --cfg job shows the settings") from error
+    finally:
+        os.environ.pop(_RAISE) if asked is None else os.environ.update({_RAISE: asked})
 
 
 def arguments_as_text(arguments: Sequence[str], plain: Collection[str] = (), texts: Collection[str] = ()) -> list[str]:

@@ -359,11 +359,15 @@ def test_json_loses_nothing_where_the_terminal_knows_only_ascii(
 
 @pytest.mark.slow
 def test_the_demo_runs_and_its_figures_are_those_of_the_table(gfm: Run, untrained: Path, tmp_path: Path) -> None:
-    out, figures = tmp_path / "demo", tmp_path / "figures.json"
-    arguments = ("demo", "--out", out, "--encoder", "hashing:64", "--checkpoint", untrained, "--json", figures)
+    out = tmp_path / "demo"
+    arguments = ("demo", "--out", out, "--encoder", "hashing:64", "--checkpoint", untrained)
+    status, output, _ = gfm(*arguments, "--json")
+    assert status == 0
+    row = json.loads(output)
+    generation = (out / "CURRENT").read_text(encoding="utf-8")
     status, output, _ = gfm(*arguments)
     assert status == 0
-    row = json.loads(figures.read_text(encoding="utf-8"))
+    assert (out / "CURRENT").read_text(encoding="utf-8") == generation
     figures_of = row["figures"]["retrievers"]
     assert set(figures_of) == set(RETRIEVERS)
     assert row["figures"]["data"]["questions"] == 108
@@ -385,6 +389,3 @@ def test_the_demo_runs_and_its_figures_are_those_of_the_table(gfm: Run, untraine
     assert figures_of["bm25"]["quality"]["R@2"]["mean"] > 0.5
     assert next(line for line in table.split("\n") if "query encoding" in line).split()[4] == "-"
     assert max(map(len, table.split("\n")[:14])) <= 60
-    generation = (out / "CURRENT").read_text(encoding="utf-8")
-    assert gfm(*arguments)[0] == 0
-    assert (out / "CURRENT").read_text(encoding="utf-8") == generation

@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +29,19 @@ PAGES = (
     "docs/explain.md",
     "docs/troubleshooting.md",
     "docs/llm.md",
+    "docs/tutorial.md",
+    "docs/training.md",
+    "docs/comparison.md",
+    "docs/results.md",
 )
 _DOCUMENTS = 12  # of the demo corpus: enough to answer from, few enough to encode in a second
 
 
-def snippets(repository: Path) -> list[tuple[str, str]]:
-    """(language, text) of every runnable snippet, README first."""
-    return [pair for page in PAGES for pair in _SNIPPET.findall((repository / page).read_text(encoding="utf-8"))]
+def snippets(repository: Path) -> list[tuple[str, str, str]]:
+    """(page, language, text) of every runnable snippet, README first."""
+    return [
+        (page, *found) for page in PAGES for found in _SNIPPET.findall((repository / page).read_text(encoding="utf-8"))
+    ]
 
 
 def head(source: Path, target: Path, lines: int) -> None:
@@ -76,6 +84,36 @@ def check_language_models(outputs: list[str], fake_llm: FakeLLM) -> None:
     assert sum("<passage>" in str(body) for body in fake_llm.requests) == 12
 
 
+def check_pages(said: Mapping[str, list[str]]) -> None:
+    """What the other pages say comes out: their snippets in order."""
+    built, asked = said["README.md"]
+    assert re.search(r"^documents +12$", built, re.MULTILINE)
+    assert "<context>" in built
+    assert asked.startswith("<context>\nFacts:\n")
+    assert "wrote run.json: 12 question(s)" in said["docs/data.md"][0]
+    csv, graphml, merges = said["docs/exchange.md"]
+    assert "wrote " in csv
+    assert re.search(r"^read: 12 passages, \d+ rows of entities, \d+ triples$", csv, re.MULTILINE)
+    assert graphml.startswith("graphml 12 ")
+    assert re.search(r"^Czech Republic \(alias\): Czechia \(\d+\)$", merges, re.MULTILINE)
+    life, python = said["docs/index.md"]
+    assert [line for line in life.split("\n") if line.startswith("documents: added")] == [
+        "documents: added 1, updated 0, unchanged 2, deleted 0",
+        "documents: added 0, updated 1, unchanged 2, deleted 0",
+        "documents: added 0, updated 0, unchanged 2, deleted 1",
+        "documents: added 0, updated 0, unchanged 0, deleted 1",
+    ]
+    assert life.endswith("fresh build: ok\nthe index is whole\n")
+    assert python.startswith("('log/1',) ")
+    assert said["docs/explain.md"][0].endswith("wrote why.html: open it in any browser\n")
+    _, found, answer, page, changed = said["docs/tutorial.md"]
+    assert "Halder Sea" in found
+    assert "Orla Venn" in answer
+    assert page.endswith("wrote library.html: open it in any browser\n")
+    assert changed.endswith("the index is whole\n")
+    assert "data:\n  sets:\n" in said["docs/training.md"][0]
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the snippets are for a POSIX shell")
 def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeLLM) -> None:
@@ -87,39 +125,28 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
         "PYTHONIOENCODING": "utf-8",
         "OPENAI_BASE_URL": fake_llm.url,
     }
-    outputs = []
-    for language, text in snippets(repository):
+    said = defaultdict(list)
+    for page, language, text in snippets(repository):
         command = ["bash", "-euo", "pipefail", "-c", text] if language == "bash" else [sys.executable, "-c", text]
         done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=900)
         assert done.returncode == 0, f"{text}\n{done.stderr.decode()}"
-        outputs.append(done.stdout.decode("utf-8"))
-    assert re.search(r"^documents +12$", outputs[0], re.MULTILINE)
-    assert "<context>" in outputs[0]
-    assert outputs[1].startswith("<context>\nFacts:\n")
-    assert "wrote run.json: 12 question(s)" in outputs[2]
-    assert "wrote " in outputs[4]
-    assert re.search(r"^read: 12 passages, \d+ rows of entities, \d+ triples$", outputs[4], re.MULTILINE)
-    assert outputs[5].startswith("graphml 12 ")
-    assert re.search(r"^Czech Republic \(alias\): Czechia \(\d+\)$", outputs[6], re.MULTILINE)
-    assert [line for line in outputs[7].split("\n") if line.startswith("documents: added")] == [
-        "documents: added 1, updated 0, unchanged 2, deleted 0",
-        "documents: added 0, updated 1, unchanged 2, deleted 0",
-        "documents: added 0, updated 0, unchanged 2, deleted 1",
-        "documents: added 0, updated 0, unchanged 0, deleted 1",
-    ]
-    assert outputs[7].endswith("fresh build: ok\nthe index is whole\n")
-    assert outputs[8].startswith("('log/1',) ")
-    assert outputs[9].endswith("wrote why.html: open it in any browser\n")
-    check_language_models(outputs[10:], fake_llm)
+        said[page].append(done.stdout.decode("utf-8"))
+    check_pages(said)
+    check_language_models(said["docs/llm.md"], fake_llm)
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
 
 
 def test_there_is_something_to_run(repository: Path) -> None:
-    assert [language for language, _ in snippets(repository)] == (
-        ["bash", "python"] * 3 + ["bash"] + ["bash", "python"] + ["bash"] * 4
-    )
+    assert {page for page, _, _ in snippets(repository)} == {
+        "README.md",
+        *(f"docs/{name}.md" for name in ("data", "exchange", "index", "explain", "llm", "tutorial", "training")),
+    }
+
+
+def test_every_page_is_known_here(repository: Path) -> None:
+    assert {"README.md", *(f"docs/{path.name}" for path in (repository / "docs").glob("*.md"))} == set(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)

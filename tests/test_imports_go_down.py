@@ -19,6 +19,7 @@ ROOMS = [
     "cli_index",
     "cli_llm",
     "cli_serve",
+    "cli_train",
     "doors",
     "adapters",
     "serve",

@@ -59,7 +59,7 @@ def test_a_run_leaves_one_folder_with_a_checkpoint_that_loads(
     assert model.settings.width == 16
     assert [(s["train"], s["validation"]) for s in config["data"]] == [(9, 3)]
     assert f"checkpoint: {folder / 'checkpoint'}" in result.stdout
-    assert "step 4: val/monitor" in result.stdout
+    assert "step 4: val/monitor" in result.stderr
 
 
 @pytest.mark.slow
@@ -96,7 +96,15 @@ def test_a_sweep_makes_one_folder_a_job(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("trainer.max_stepz=3",), "Could not override 'trainer.max_stepz'"),
+        (
+            ("trainer.max_stepz=3",),
+            "error: Could not override 'trainer.max_stepz' (Key 'max_stepz' is not in struct); --cfg",
+        ),
+        (
+            ("data=nowhere",),
+            "error: In 'train': Could not find 'data/nowhere' Available options in 'data': demo multihop self",
+        ),
+        (("+data.index.x=1",), "error: data.index: expected one value, as in data.index=…, found settings below it: x"),
         (("data=multihop", "data.root=nowhere"), "error: set '2wiki': expected a folder with corpus.jsonl"),
     ],
 )
@@ -106,6 +114,7 @@ def test_mistakes_end_with_one_message(
     result = door(repository, tmp_path, *arguments)
     assert result.returncode != 0
     assert message in result.stderr
+    assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.stdout + result.stderr
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gfm.index.account import FileRecord, State
+from gfm.index.store import GENERATION, current
 from gfm.text.reading import is_identifier
 
 
@@ -29,7 +30,7 @@ class Entry:
 def entries(folder: Path, kinds: Collection[str]) -> list[Entry]:
     """Everything below a folder, through all levels, sorted by name.
 
-    Hidden files and folders are passed over, and links to folders, so that none leads round in a circle.
+    Hidden files and folders are passed over, indexes, and links to folders, so that none leads round in a circle.
 
     Args:
         folder: Where to look.
@@ -42,12 +43,20 @@ def entries(folder: Path, kinds: Collection[str]) -> list[Entry]:
 
     for place, folders, files in os.walk(folder, onerror=unreadable):
         for path in [Path(place, name) for name in folders]:
-            if path.name.startswith(".") or path.is_symlink():
+            if reason := _why_not_entered(path):
                 folders.remove(path.name)
-                what = "hidden" if path.name.startswith(".") else "a link to a folder"
-                found.append(_passed_over(folder, path, "skipped", f"{what}; name it to have it read"))
+                found.append(_passed_over(folder, path, "skipped", reason))
         found += (_entry(folder, Path(place, name), kinds) for name in files)
     return sorted(found, key=lambda entry: entry.name)
+
+
+def _why_not_entered(path: Path) -> str:
+    """Why a folder is passed over; empty where it is not."""
+    if path.name.startswith("."):
+        return "hidden; name it to have it read"
+    if path.is_symlink():
+        return "a link to a folder; name it to have it read"
+    return "an index" if GENERATION.fullmatch(current(path)) else ""
 
 
 def name_of(path: Path) -> str | None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
+from operator import ge, gt, le, lt
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,10 +16,11 @@ from gfm.types import GfmError
 
 DOCUMENT_ID = "document_id"
 METADATA = "metadata."
-COMPARISONS = ("$eq", "$ne", "$gt", "$in", "$overlap")
+COMPARISONS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$overlap")
 COMBINATIONS = ("$and", "$or")
 _PLAIN = {"string", "number", "true or false"}
 _ORDERED = {"string", "number"}
+_ORDER = {"$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 _LIST_OF = "list of "
 
 
@@ -45,8 +47,8 @@ class Condition:
                 return _same(found, self.value)
             case "$ne":
                 return not _same(found, self.value)
-            case "$gt":
-                return _kind(found) == _kind(self.value) and bool(found > self.value)
+            case "$gt" | "$gte" | "$lt" | "$lte":
+                return _kind(found) == _kind(self.value) and bool(_ORDER[self.operator](found, self.value))
             case "$in":
                 return any(_same(found, x) for x in self.value)
             case _:
@@ -106,8 +108,9 @@ class DocumentFilters:
         ``{"metadata.year": {"$gt": 1990}, "document_id": "d1"}``: fields with their conditions, all of which must hold;
         a bare value means ``$eq``. ``{"$or": [filter, …]}`` and ``{"$and": [filter, …]}`` combine.
 
-        ``$eq`` and ``$ne`` take a string, a number or a truth value, which never equal each other; ``$gt`` a string or
-        a number; ``$in`` and ``$overlap`` a list. ``$overlap`` is for fields that hold lists.
+        ``$eq`` and ``$ne`` take a string, a number or a truth value, which never equal each other; ``$gt``, ``$gte``,
+        ``$lt`` and ``$lte`` a string or a number; ``$in`` and ``$overlap`` a list. ``$overlap`` is for fields that
+        hold lists.
 
         Raises:
             GfmError: A field or an operator that is not known, a value of a kind that no document has there, or nothing
@@ -147,7 +150,7 @@ class DocumentFilters:
     def _check(self, field: str, operator: str, wanted: Any) -> None:
         """Refuse a value that no document could have in the field."""
         where, here = f"filters: {field}: {operator}", self._kinds[field]
-        known = here & (_ORDERED if operator == "$gt" else _PLAIN)
+        known = here & (_ORDERED if operator in _ORDER else _PLAIN)
         values = [wanted]
         if operator in ("$in", "$overlap"):
             if not isinstance(wanted, list | tuple) or not wanted:

@@ -17,7 +17,7 @@ from gfm.index import store
 from gfm.index.account import Account
 from gfm.index.builder import build_index
 from gfm.index.content import read_graph
-from gfm.index.documents import read_documents
+from gfm.index.documents import Corpus, read_documents
 from gfm.index.lexical import Lexical
 from gfm.index.living import Change, change_corpora
 from gfm.index.recipe import BuildSettings, check_encoder
@@ -107,7 +107,7 @@ class GraphIndex:
     @classmethod
     def build(
         cls,
-        corpus: str | Path,
+        corpus: str | Path | Sequence[Document],
         path: str | Path,
         *,
         encoder: str | Encoder = DEFAULT_ENCODER,
@@ -121,7 +121,7 @@ class GraphIndex:
         """Build an index of a corpus and open it.
 
         Args:
-            corpus: A file or a folder, see `read_documents`.
+            corpus: A file or a folder, see `read_documents`, or documents.
             path: Folder of the index.
             encoder: An encoder or its name, see `load_encoder`.
             extractor: ``spacy``, ``spacy:PIPELINE``, or ``none`` (titles and given triples only).
@@ -137,7 +137,10 @@ class GraphIndex:
         """
         from gfm.extract import make_extractors
 
-        found = read_documents(corpus, encoding)
+        if isinstance(corpus, str | Path):
+            found = read_documents(corpus, encoding)
+        else:
+            found = Corpus(list(corpus), Account(()))
         extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
         index = cls.build_from(found.documents, extractors, path, encoder, aliases, settings, cache)
         index.account = found.account

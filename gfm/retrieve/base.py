@@ -48,10 +48,11 @@ def as_query(query: str | Query, top_k: int) -> Query:
         GfmError: A blank question, something else than a question, or a top_k that is no whole number of 1 or more.
     """
     found = query if isinstance(query, Query) else Query("query", query)
+    name = f"query {query.id!r}: " if isinstance(query, Query) else ""
     if not isinstance(found.text, str):
-        raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}")
+        raise GfmError(f"{name}expected a question, found {found.text!r}")
     if is_blank(found.text):
-        raise GfmError(f"query {found.id!r}: expected a question, found {found.text!r}: empty or blank")
+        raise GfmError(f"{name}expected a question, found {found.text!r}: empty or blank")
     check_whole("top_k", top_k, 1)
     return found
 

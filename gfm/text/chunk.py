@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import regex as re  # knows letters of every script
 from semantic_text_splitter import TextSplitter
@@ -15,6 +15,8 @@ from gfm.types import Document, GfmError, Passage, Section
 _LEAST_ROOM = 16
 # Full lines of text that somebody or an editor wrapped; narrower ones are lists, wider ones whole paragraphs.
 _LEAST_WIDTH, _MOST_WIDTH = 40, 160
+_MOST_RUN = 2000  # characters
+_RUN = re.compile(rf"[^\s\p{{P}}]{{{_MOST_RUN + 1},}}")
 _BLANK_LINE = re.compile(r"(\n\s*\n)")
 _GOES_ON = re.compile(r"(?!(?:\p{N}{1,3}|\p{L})[.)]\s)[\p{L}\p{N}\p{Ps}\p{Pi}\"']")  # no mark or number of a list
 
@@ -43,7 +45,7 @@ def split(document: Document, encoder: Encoder, max_tokens: int = 256, overlap: 
     whole = Section(document.title, 0, len(document.text))
     sections = document.sections or (whole,)
     found: list[Section] = []
-    for section in sections:
+    for section in chain.from_iterable(_without_long_runs(s, document.text) for s in sections):
         text = document.text[section.start : section.end]
         if encoder.count_tokens(embedded_text(section.title, text)) <= limit:
             found.append(section)
@@ -70,6 +72,19 @@ def split(document: Document, encoder: Encoder, max_tokens: int = 256, overlap: 
         )
         for k, part in enumerate(found)
     ]
+
+
+def _without_long_runs(section: Section, text: str) -> Iterator[Section]:
+    """The section, cut within every run of characters that is too long to be a word, such as an embedded picture.
+
+    To a tokenizer a run of any length may be one unknown word, or hours of work.
+    """
+    start = section.start
+    for run in _RUN.finditer(text, section.start, section.end):
+        for cut in range(run.start() + _MOST_RUN, run.end(), _MOST_RUN):
+            yield Section(section.title, start, cut)
+            start = cut
+    yield Section(section.title, start, section.end)
 
 
 def _spans(text: str, encoder: Encoder, room: int, overlap: int) -> Iterator[tuple[int, int]]:

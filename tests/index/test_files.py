@@ -45,6 +45,13 @@ def test_what_is_passed_over_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need a privilege there")
+def test_an_index_among_the_files_is_passed_over_whole(tmp_path: Path) -> None:
+    write(tmp_path, "a.txt", "idx/generation-0123456789abcdef/b.txt", "other/CURRENT", "other/c.txt")
+    (tmp_path / "idx" / "CURRENT").write_text("generation-0123456789abcdef\n", encoding="utf-8")
+    assert read(tmp_path) == ["a.txt", "other/c.txt"]
+    assert told(tmp_path)[0] == ("idx/", "skipped", "an index")
+
+
 def test_no_link_leads_round_in_a_circle(tmp_path: Path) -> None:
     write(tmp_path, "sub/a.txt")
     (tmp_path / "sub" / "up").symlink_to(tmp_path)

@@ -40,6 +40,9 @@ def matching(written: Any) -> list[str]:
         ({"metadata.year": 1911.0}, ["d1"]),
         ({"metadata.year": "unknown"}, ["d3"]),
         ({"metadata.year": {"$gt": 1911}}, ["d2"]),
+        ({"metadata.year": {"$gte": 1911}}, ["d1", "d2"]),
+        ({"metadata.year": {"$lt": 1911}}, ["1"]),
+        ({"metadata.year": {"$lte": 1911}}, ["d1", "1"]),
         ({"metadata.year": {"$gt": 0, "$ne": 1}}, ["d1", "d2"]),
         ({"metadata.year": {"$in": [1, "unknown"]}}, ["d3", "1"]),
         ({"metadata.open": True}, ["d1"]),  # which is not the number 1
@@ -80,8 +83,8 @@ KNOWN = "document_id, metadata.lang, metadata.open, metadata.place, metadata.tag
         ({"$not": []}, rf"filters: expected some of {KNOWN}, found '\$not'"),
         ({3: 4}, rf"filters: expected some of {KNOWN}, found 3"),
         (
-            {"metadata.year": {"$lt": 5}},
-            r"filters: metadata.year: expected some of \$eq, \$ne, \$gt, \$in, \$overlap, found '\$lt'",
+            {"metadata.year": {"$near": 5}},
+            r"filters: metadata.year: expected some of \$eq, \$ne, \$gt, .*, \$in, \$overlap, found '\$near'",
         ),
         ({"metadata.year": {}}, r"filters: metadata.year: expected some of \$eq, .*, found none"),
         (

@@ -12,7 +12,7 @@ from gfm.index import index as index_module
 from gfm.index import store
 from gfm.index.index import GraphIndex
 from gfm.text.encoder import HashingEncoder
-from gfm.types import Entity, GfmError, Passage, Triple
+from gfm.types import Document, Entity, GfmError, Passage, Triple
 
 TRIPLES = [
     ("Tarn Mill", "built by", "Orla Venn", "p1"),
@@ -281,3 +281,11 @@ def test_all_parts_are_read_only(built: GraphIndex) -> None:
         built.graph.edge_index[0, 0] = 9
     with pytest.raises(ValueError, match="read-only"):
         built.passage_vectors.rows[0, 0] = 9
+
+
+def test_documents_are_a_corpus(tmp_path: Path) -> None:
+    documents = [Document("b", "Port Isk", "A port."), Document("a", "", "Tar.")]
+    built = GraphIndex.build(documents, tmp_path / "index", encoder=HashingEncoder(16), extractor="none")
+    assert built.document_ids == ["a", "b"]
+    with pytest.raises(GfmError, match="expected at least one document"):
+        GraphIndex.build([], tmp_path / "none", encoder=HashingEncoder(16))

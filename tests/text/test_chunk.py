@@ -224,3 +224,15 @@ def test_passages_of_sections_slice_to_the_text(text: str, limit: int, overlap: 
         assert not found.sections or any(
             s.title == passage.title and s.start <= passage.start and passage.end <= s.end for s in found.sections
         )
+
+
+def test_a_run_too_long_to_be_a_word_is_cut() -> None:
+    """Such as a picture within a note: one word to a tokenizer, whatever its length."""
+    encoder = HashingEncoder(16)
+    text = f"The mill.\n{'abc' * 2000} grinds rye."
+    parts = split(Document("a", "", text), encoder, max_tokens=32)
+    assert [len(p.text) for p in parts] == [2010, 2000, 2012]
+    assert "".join(p.text for p in parts) == text
+    assert all(text[p.start : p.end] == p.text for p in parts)
+    chinese = "磨坊由奥拉建造。" * 2000
+    assert "".join(p.text for p in split(Document("b", "", chinese), encoder, max_tokens=32)) == chinese
