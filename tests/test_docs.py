@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections import defaultdict
@@ -29,6 +30,7 @@ PAGES = (
     "docs/explain.md",
     "docs/troubleshooting.md",
     "docs/llm.md",
+    "docs/adapters.md",
     "docs/tutorial.md",
     "docs/training.md",
     "docs/comparison.md",
@@ -114,6 +116,15 @@ def check_pages(said: Mapping[str, list[str]]) -> None:
     assert "data:\n  sets:\n" in said["docs/training.md"][0]
 
 
+def check_adapters(outputs: list[str]) -> None:
+    """What the page on other programs shows: a service, and two retrievers that agree."""
+    served, chain, engine = outputs
+    assert '"status":"ok"' in served
+    assert '"score_unit": "relevance"' in served
+    assert len(chain.splitlines()) == 3
+    assert chain == engine
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="the snippets are for a POSIX shell")
 def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeLLM) -> None:
@@ -125,14 +136,18 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
         "PYTHONIOENCODING": "utf-8",
         "OPENAI_BASE_URL": fake_llm.url,
     }
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
     said = defaultdict(list)
-    for page, language, text in snippets(repository):
+    for page, language, written in snippets(repository):
+        text = written.replace("8000", port)
         command = ["bash", "-euo", "pipefail", "-c", text] if language == "bash" else [sys.executable, "-c", text]
         done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=900)
         assert done.returncode == 0, f"{text}\n{done.stderr.decode()}"
         said[page].append(done.stdout.decode("utf-8"))
     check_pages(said)
     check_language_models(said["docs/llm.md"], fake_llm)
+    check_adapters(said["docs/adapters.md"])
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
@@ -141,7 +156,10 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
 def test_there_is_something_to_run(repository: Path) -> None:
     assert {page for page, _, _ in snippets(repository)} == {
         "README.md",
-        *(f"docs/{name}.md" for name in ("data", "exchange", "index", "explain", "llm", "tutorial", "training")),
+        *(
+            f"docs/{name}.md"
+            for name in ("data", "exchange", "index", "explain", "llm", "adapters", "tutorial", "training")
+        ),
     }
 
 
