@@ -108,21 +108,6 @@ def check_pages(said: Mapping[str, list[str]]) -> None:
     assert life.endswith("fresh build: ok\nthe index is whole\n")
     assert python.startswith("('log/1',) ")
     assert said["docs/explain.md"][0].endswith("wrote why.html: open it in any browser\n")
-    _, found, answer, page, changed = said["docs/tutorial.md"]
-    assert "Halder Sea" in found
-    assert "Orla Venn" in answer
-    assert page.endswith("wrote library.html: open it in any browser\n")
-    assert changed.endswith("the index is whole\n")
-    assert "data:\n  sets:\n" in said["docs/training.md"][0]
-
-
-def check_adapters(outputs: list[str]) -> None:
-    """What the page on other programs shows: a service, and two retrievers that agree."""
-    served, chain, engine = outputs
-    assert '"status":"ok"' in served
-    assert '"score_unit": "relevance"' in served
-    assert len(chain.splitlines()) == 3
-    assert chain == engine
 
 
 @pytest.mark.slow
@@ -147,7 +132,6 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
         said[page].append(done.stdout.decode("utf-8"))
     check_pages(said)
     check_language_models(said["docs/llm.md"], fake_llm)
-    check_adapters(said["docs/adapters.md"])
     queries = (checkout / "data" / "demo" / "queries.jsonl").read_text(encoding="utf-8").split("\n")
     run = json.loads((checkout / "run.json").read_text(encoding="utf-8"))
     assert set(run) == {json.loads(line)["_id"] for line in queries if line}
@@ -156,10 +140,7 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
 def test_there_is_something_to_run(repository: Path) -> None:
     assert {page for page, _, _ in snippets(repository)} == {
         "README.md",
-        *(
-            f"docs/{name}.md"
-            for name in ("data", "exchange", "index", "explain", "llm", "adapters", "tutorial", "training")
-        ),
+        *(f"docs/{name}.md" for name in ("data", "exchange", "index", "explain", "llm")),
     }
 
 
