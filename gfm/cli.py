@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm, cli_serve, cli_train
-from gfm.cli_index import AsJson, IndexFolder, hub_rows, register, seconds_line
+from gfm.cli_index import hub_rows, register, seconds_line
+from gfm.cli_options import AsJson, Checkpoint, Filters, IndexFolder, Question, RetrieverName, open_index
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.doors import say as _say
 from gfm.doors import say_json as _say_json
-from gfm.retrievers import NAMES
 
 # Everything that loads torch or spaCy is imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
@@ -43,12 +43,6 @@ _EXAMPLES = {
 }
 
 
-def _known(name: str) -> str:
-    if name not in NAMES:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
-    return name
-
-
 app = typer.Typer(
     name="gfm",
     help="A trained graph retriever for retrieval-augmented generation.",
@@ -58,20 +52,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-RetrieverName = Annotated[
-    str, typer.Option("--retriever", metavar="NAME", callback=_known, help=f"How to search: {', '.join(NAMES)}.")
-]
 Encoder = Annotated[
     str, typer.Option("--encoder", metavar="NAME", help="wordllama, hashing:DIM, or any sentence-transformers model.")
-]
-Checkpoint = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
-]
-Filters = Annotated[
-    str | None,
-    typer.Option(
-        "--filter", metavar="JSON", help="""Only documents that fit, as in '{"metadata.year": {"$gt": 1990}}'."""
-    ),
 ]
 
 
@@ -202,11 +184,9 @@ cli_train.register(app)
 @app.command("search", short_help="Ask an index.", epilog=_EXAMPLES["search"])
 def search(
     index_folder: IndexFolder,
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="In quotes; after -- where it begins with -.")],
+    question: Question,
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Passages to return.")] = 5,
-    retriever: Annotated[
-        str, typer.Option(metavar="NAME", callback=_known, help=f"How to search: {', '.join(NAMES)}.")
-    ] = "gfm",
+    retriever: RetrieverName = "gfm",
     as_json: AsJson = False,
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Budget of the context.")] = 2000,
     checkpoint: Checkpoint = None,
@@ -216,12 +196,8 @@ def search(
     from gfm import report
     from gfm.context import build_context
     from gfm.eval.run import open_retriever
-    from gfm.index.filters import read_filters
-    from gfm.index.index import GraphIndex
-    from gfm.index.part import where
 
-    opened = GraphIndex.open(index_folder.absolute())
-    opened = where(opened, read_filters(as_typed(filters))) if filters else opened
+    opened = open_index(index_folder, filters)
     found = open_retriever(opened, {"name": retriever}, str(checkpoint) if checkpoint else None).retrieve(
         as_typed(question), top_k
     )
@@ -341,10 +317,10 @@ def _shell(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-cli_exchange.register(app, _say, _show_built, _DEFAULT_ENCODER)
-cli_explain.register(app, _say, _say_json)
-cli_doctor.register(app, _say, _say_json)
-cli_serve.register(app, _say)
+cli_exchange.register(app, _show_built, _DEFAULT_ENCODER)
+cli_explain.register(app)
+cli_doctor.register(app)
+cli_serve.register(app)
 
 if __name__ == "__main__":
     main()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -10,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gfm.doors import as_typed
-from gfm.retrievers import NAMES
+from gfm.cli_options import Checkpoint, Filters, IndexFolder, RetrieverName, open_index
+from gfm.doors import as_typed, say, say_json
 from gfm.types import GfmError
 
 # As in gfm/cli.py, everything heavy is imported inside the command.
@@ -27,14 +26,8 @@ ASK_EXAMPLES = (
 )
 
 
-def _known(name: str) -> str:
-    if name not in NAMES:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
-    return name
-
-
 def ask(
-    index_folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")],
+    index_folder: IndexFolder,
     question: Annotated[
         str | None, typer.Argument(metavar="QUESTION", help="In quotes; after -- where it begins with -.")
     ] = None,
@@ -53,30 +46,20 @@ def ask(
     ] = None,
     top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Passages to retrieve.")] = 5,
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Budget of all that a model reads.")] = 3000,
-    retriever: Annotated[
-        str, typer.Option(metavar="NAME", callback=_known, help=f"How to search: {', '.join(NAMES)}.")
-    ] = "gfm",
-    checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
-    ] = None,
-    filters: Annotated[
-        str | None, typer.Option("--filter", metavar="JSON", help="Only documents that fit, as for gfm search.")
-    ] = None,
+    retriever: RetrieverName = "gfm",
+    checkpoint: Checkpoint = None,
+    filters: Filters = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one line for each question.")] = False,
 ) -> None:
     """Answer a question with checked citations: by a language model, or else in the words of the sources."""
     from gfm.answer.answer import Answerer, AnswerSettings
     from gfm.eval.run import open_retriever
-    from gfm.index.filters import read_filters
-    from gfm.index.index import GraphIndex
-    from gfm.index.part import where
 
     if (question is None) != chat:
         raise typer.BadParameter("expected either a QUESTION or --chat")
     port = None if extractive else _port(llm, model)
     settings = AnswerSettings(top_k, max_tokens, AnswerSettings().threshold if threshold is None else threshold)
-    opened = GraphIndex.open(index_folder.absolute())
-    opened = where(opened, read_filters(as_typed(filters))) if filters else opened
+    opened = open_index(index_folder, filters)
     found = open_retriever(opened, {"name": retriever}, str(checkpoint) if checkpoint else None)
     answerer = Answerer(found, port, settings)
     if question is None:
@@ -129,13 +112,9 @@ def _show(answer: Answer, as_json: bool, port: LLM | None) -> None:
         row: dict[str, Any] = answer.as_json()
         if port is not None:
             row["spent"] = port.spent.as_json(port.settings)
-        utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-        print(json.dumps(row, ensure_ascii=not utf8, sort_keys=True, allow_nan=False), flush=True)
+        say_json(row, indent=None)
         return
-    print()
-    for line in _lines(answer, port):
-        print(line)
-    print(flush=True)
+    say("\n".join(["", *_lines(answer, port), ""]))
 
 
 def _lines(answer: Answer, port: LLM | None) -> list[str]:

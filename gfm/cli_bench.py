@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from gfm.cli_options import AsJson
 from gfm.doors import as_typed, say_json
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def bench(
     one_process: Annotated[
         bool, typer.Option("--one-process", help="Measure all retrievers in this process: sooner, no peak memory.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare retrievers on question sets: quality, significance, time, memory, context."""
     from gfm.eval.bench import bench as run
@@ -95,7 +96,7 @@ def convert(
     split: Annotated[
         str | None, typer.Option(metavar="NAME", help="Names the qrels file; train, dev or test by FILE's name.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make a question set in BEIR layout of an official file, as it was downloaded."""
     from gfm.eval.convert import convert as run

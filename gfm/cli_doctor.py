@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from gfm.cli_options import AsJson
+from gfm.doors import say, say_json
 
 if TYPE_CHECKING:
     from gfm.doctor import Examination
@@ -16,19 +18,13 @@ if TYPE_CHECKING:
 _EXAMPLES = "\b\nExamples:\n  gfm doctor\n  gfm doctor my_index --json"
 
 
-def register(app: typer.Typer, say: Callable[[str], None], say_json: Callable[[Any], None]) -> None:
-    """Add the command.
-
-    Args:
-        app: The command line.
-        say: Prints a line.
-        say_json: Prints a value as JSON.
-    """
+def register(app: typer.Typer) -> None:
+    """Add the command."""
 
     @app.command("doctor", short_help="Look for troubles, and say what mends them.", epilog=_EXAMPLES)
     def doctor(
         index_folder: Annotated[Path | None, typer.Argument(metavar="[INDEX]", help="Also look at this index.")] = None,
-        as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+        as_json: AsJson = False,
     ) -> None:
         """Look at versions, devices, threads, encoders, extractors, the network, and an index, all offline.
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gfm.doors import say_json
+from gfm.cli_options import AsJson, IndexFolder, open_index
+from gfm.doors import say, say_json
 
 if TYPE_CHECKING:
     from gfm.exchange.exchange import Imported
@@ -26,7 +27,6 @@ _EXAMPLES = {
     "export": "\b\nExample:\n  gfm export my_index --out my_graph --format csv",
     "merges": "\b\nExample:\n  gfm merges my_index --json",
 }
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Show = Callable[["GraphIndex", Path], None]
 
 
@@ -36,12 +36,11 @@ def _format(name: str | None) -> str | None:
     return name
 
 
-def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: str) -> None:
+def register(app: typer.Typer, show: Show, encoder: str) -> None:
     """Add the commands.
 
     Args:
         app: The command line.
-        say: Prints a line.
         show: Prints what an index holds that was just built.
         encoder: Name of the default encoder.
     """
@@ -78,7 +77,7 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
         if as_json:
             say_json(_imported(found, out))
             return
-        _tell(found, say)
+        _tell(found)
         if found.index is not None and out is not None:
             show(found.index, out)
 
@@ -103,18 +102,14 @@ def register(app: typer.Typer, say: Callable[[str], None], show: Show, encoder: 
         say(f"wrote {out.absolute()} ({format_name})\nnext: gfm import {shlex.quote(str(out))} --out my_index")
 
     @app.command("merges", short_help="Which names share one entity.", epilog=_EXAMPLES["merges"])
-    def merges(
-        index_folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")],
-        as_json: AsJson = False,
-    ) -> None:
+    def merges(index_folder: IndexFolder, as_json: AsJson = False) -> None:
         """Which names share one entity and why: another spelling, a bracket, an alias that you gave, or the context.
 
         An alias goes when you build without its line; a spelling that should be apart needs an id or a type.
         """
         from gfm.exchange.merges import merges_of
-        from gfm.index.index import GraphIndex
 
-        found = merges_of(GraphIndex.open(index_folder.absolute()))
+        found = merges_of(open_index(index_folder))
         if as_json:
             say_json([_row(merge) for merge in found])
             return
@@ -136,7 +131,7 @@ def _imported(found: Imported, out: Path | None) -> dict[str, Any]:
     return row
 
 
-def _tell(found: Imported, say: Callable[[str], None]) -> None:
+def _tell(found: Imported) -> None:
     say(f"format: {found.format}")
     say(f"read: {found.documents} passages, {found.entities} rows of entities, {found.triples} triples")
     if found.homonyms:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import typer
 
-from gfm.doors import as_typed
+from gfm.cli_options import Checkpoint, IndexFolder, Question, known_retriever, open_index
+from gfm.doors import as_typed, say, say_json
 from gfm.retrievers import NAMES
 
 _EXAMPLES = (
@@ -20,40 +20,26 @@ _EXAMPLES = (
 )
 
 
-def _other(name: str | None) -> str | None:
-    if name is not None and name not in NAMES:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
-    return name
-
-
-def register(app: typer.Typer, say: Callable[[str], None], say_json: Callable[[Any], None]) -> None:
-    """Add the command.
-
-    Args:
-        app: The command line.
-        say: Prints a line.
-        say_json: Prints a value as JSON.
-    """
+def register(app: typer.Typer) -> None:
+    """Add the command."""
 
     @app.command("explain", short_help="Show why: paths, the graph, another retriever beside.", epilog=_EXAMPLES)
     def explain(
-        index_folder: Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")],
-        question: Annotated[
-            str, typer.Argument(metavar="QUESTION", help="In quotes; after -- where it begins with -.")
-        ],
+        index_folder: IndexFolder,
+        question: Question,
         html: Annotated[
             Path | None,
             typer.Option("--html", metavar="FILE", help="Write a page that works offline, the graph in it."),
         ] = None,
         against: Annotated[
             str | None,
-            typer.Option(metavar="NAME", callback=_other, help=f"Another retriever beside: {', '.join(NAMES)}."),
+            typer.Option(
+                metavar="NAME", callback=known_retriever, help=f"Another retriever beside: {', '.join(NAMES)}."
+            ),
         ] = None,
         top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Passages to return.")] = 5,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON, the whole graph in it.")] = False,
-        checkpoint: Annotated[
-            Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
-        ] = None,
+        checkpoint: Checkpoint = None,
     ) -> None:
         """Show why the learnt retriever answers as it does: its passages, the evidence paths to them, what it reached.
 
@@ -61,14 +47,13 @@ def register(app: typer.Typer, say: Callable[[str], None], say_json: Callable[[A
         """
         from gfm import report
         from gfm.eval.run import check_writable, open_retriever, write_text
-        from gfm.index.index import GraphIndex
         from gfm.retrieve.gnn import GNNRetriever
         from gfm.viewer.graph import explanation
         from gfm.viewer.page import page
 
         if html is not None:
             check_writable(html, "why.html")
-        opened, asked = GraphIndex.open(index_folder.absolute()), as_typed(question)
+        opened, asked = open_index(index_folder), as_typed(question)
         retriever = open_retriever(opened, {"name": "gfm"}, str(checkpoint) if checkpoint else None)
         explained = cast(GNNRetriever, retriever).explain(asked, top_k)
         other = open_retriever(opened, {"name": against}).retrieve(asked, top_k) if against else None

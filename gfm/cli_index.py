@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from gfm.cli_options import AsJson, IndexFolder
 from gfm.doors import as_typed, say, say_json
 from gfm.memory import peak_memory
 
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from gfm.index.index import GraphIndex
     from gfm.index.living import Change
 
-IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Paths = Annotated[
     list[Path], typer.Argument(metavar="PATH...", help="A corpus.jsonl, or a folder, as for gfm index; or several.")
 ]

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gfm.doors import say
+
 if TYPE_CHECKING:
     from gfm.extract.extraction import Extractor
     from gfm.extract.llm import LLMExtractor
@@ -53,15 +55,11 @@ def show_plan(
 def asked(extractors: Sequence[Extractor]) -> dict[str, Any]:
     """What became of the passages that a model was asked about, and what was spent; nothing where none was asked."""
     model = _of_a_model(extractors)
-    if model is None:
-        return {}
-    return {"extraction": model.report.as_json(), "spent": model.llm.spent.as_json(model.llm.settings)}
+    return {} if model is None else model.outcome()
 
 
 def show_asked(extractors: Sequence[Extractor]) -> None:
     """The same for people."""
     model = _of_a_model(extractors)
     if model is not None:
-        for line in model.report.lines():
-            print(line)
-        print(f"language model: {model.llm.spent.text(model.llm.settings)}")
+        say("\n".join(model.outcome_lines()))

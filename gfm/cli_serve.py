@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gfm.retrievers import NAMES
+from gfm.cli_options import Checkpoint, IndexFolder, RetrieverName
+from gfm.doors import say
 
 # As in gfm/cli.py, everything heavy is imported inside the commands.
 if TYPE_CHECKING:
@@ -20,21 +21,6 @@ _EXAMPLES = {
 }
 
 
-def _known(name: str) -> str:
-    if name not in NAMES:
-        raise typer.BadParameter(f"{name!r} is not one of {', '.join(NAMES)}")
-    return name
-
-
-IndexFolder = Annotated[Path, typer.Argument(metavar="INDEX", help="Folder of an index.")]
-RetrieverName = Annotated[
-    str, typer.Option("--retriever", metavar="NAME", callback=_known, help=f"How to search: {', '.join(NAMES)}.")
-]
-Checkpoint = Annotated[
-    Path | None, typer.Option(metavar="FOLDER", help="A trained network; the one in the package unless given.")
-]
-
-
 def _loader(index: Path, retriever: str, checkpoint: Path | None) -> Callable[[], Retriever]:
     """Opens the generation in force, and a retriever over it that is warm."""
     from gfm.eval.run import open_retriever
@@ -44,13 +30,8 @@ def _loader(index: Path, retriever: str, checkpoint: Path | None) -> Callable[[]
     return lambda: open_retriever(GraphIndex.open(where), {"name": retriever}, network)
 
 
-def register(app: typer.Typer, say: Callable[[str], None]) -> None:
-    """Add the commands.
-
-    Args:
-        app: The command line.
-        say: Prints a line.
-    """
+def register(app: typer.Typer) -> None:
+    """Add the commands."""
 
     @app.command("serve", short_help="Answer over HTTP: search, ask, explain.", epilog=_EXAMPLES["serve"])
     def serve(

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gfm.cli_options import AsJson
 from gfm.doors import hydra_door, say, say_json
 
 _EXAMPLES = (
@@ -57,7 +58,7 @@ def train(
             metavar="[NAME=VALUE]...", help="Settings to change, and Hydra's flags, such as -m or --cfg job."
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Train the network on question sets, or adapt the shipped one to an index; docs/training.md tells how.
 

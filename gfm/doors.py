@@ -65,10 +65,15 @@ def say(text: str) -> None:
     print(text, flush=True)  # not click's echo, which writes UTF-8 where the person asked for ASCII
 
 
-def say_json(value: Any) -> None:
-    """JSON on standard output, escaped where its encoding is not UTF-8, so that no character is lost."""
+def say_json(value: Any, indent: int | None = 1) -> None:
+    """JSON on standard output, escaped where its encoding is not UTF-8, so that no character is lost.
+
+    Args:
+        value: What to say.
+        indent: Blanks a level; None for one line.
+    """
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
-    say(json.dumps(value, ensure_ascii=not utf8, indent=1, sort_keys=True, allow_nan=False))
+    say(json.dumps(value, ensure_ascii=not utf8, indent=indent, sort_keys=True, allow_nan=False))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ ROOMS = [
     "cli_llm",
     "cli_serve",
     "cli_train",
+    "cli_options",
     "doors",
     "adapters",
     "serve",

@@ -120,6 +120,14 @@ class LLMExtractor:
         known = {**llm.settings.drawn_by(), "prompt": prompt}
         self.settings = f"{_PARSER}:{json.dumps(known, sort_keys=True, ensure_ascii=False)}"
 
+    def outcome(self) -> dict[str, Any]:
+        """What became of the passages so far, and what that cost; ready for `json.dumps`."""
+        return {"extraction": self.report.as_json(), "spent": self.llm.spent.as_json(self.llm.settings)}
+
+    def outcome_lines(self) -> list[str]:
+        """The same for people."""
+        return [*self.report.lines(), f"language model: {self.llm.spent.text(self.llm.settings)}"]
+
     def messages(self, text: str) -> list[Message]:
         """What the model is asked about a passage's text."""
         return [{"role": "system", "content": self._system}, {"role": "user", "content": quoted(text)}]

@@ -34,17 +34,14 @@ class Retry:
 
     def as_json(self) -> dict[str, Any]:
         """Ready for `json.dumps`."""
-        llm = self.model.llm
-        asked = {"extraction": self.model.report.as_json(), "spent": llm.spent.as_json(llm.settings)}
-        return {"plan": self.plan.as_json(), "counts": self.counts, **asked}
+        return {"plan": self.plan.as_json(), "counts": self.counts, **self.model.outcome()}
 
     def lines(self) -> list[str]:
         """For people."""
         if not self.counts:
             return [self.plan.text()]
-        llm = self.model.llm
         held = f"the index holds: {', '.join(f'{name} {n:,}' for name, n in self.counts.items())}"
-        return [*self.model.report.lines(), f"language model: {llm.spent.text(llm.settings)}", held]
+        return [*self.model.outcome_lines(), held]
 
 
 def retry_failed(
