@@ -227,9 +227,9 @@ def _network() -> Iterator[Finding]:
 
 def _index(path: Path, card: dict[str, Any]) -> Iterator[Finding]:
     """What is to be said of an index; fills its card."""
-    from gfm.graph.health import bare_passages, components, hubs
+    from gfm.graph.health import bare_passages, components
+    from gfm.graph.knowledge_graph import hubs
     from gfm.index.index import GraphIndex
-    from gfm.retrieve.signals import CandidateSettings
 
     try:
         index = GraphIndex.open(path.absolute())
@@ -237,10 +237,10 @@ def _index(path: Path, card: dict[str, Any]) -> Iterator[Finding]:
         yield Finding("index", WRONG, str(error))
         return
     graph, counts = index.graph, index.manifest["counts"]
-    parts, most = components(graph), CandidateSettings().max_fanout
+    parts = components(graph)
     card.update(
         {name: counts[name] for name in _COUNTS},
-        hubs=hubs(graph, most),
+        hubs=len(hubs(graph)),
         passages_without_entities=bare_passages(graph),
         components=len(parts),
         largest_component=int(parts[0]),

@@ -14,11 +14,6 @@ def bare_passages(graph: KnowledgeGraph) -> int:
     return int((np.diff(graph.node_ptr)[graph.num_entities :] == 0).sum())
 
 
-def hubs(graph: KnowledgeGraph, most: int) -> int:
-    """Number of entities with more than ``most`` edges."""
-    return int((np.diff(graph.node_ptr)[: graph.num_entities] > most).sum())
-
-
 def components(graph: KnowledgeGraph) -> np.ndarray:
     """Nodes of each connected part of the graph, int64[·], the largest first; a bare passage is a part of its own."""
     n = graph.num_nodes

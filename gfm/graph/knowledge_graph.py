@@ -72,10 +72,10 @@ class KnowledgeGraph:
         return {f.name: getattr(self, f.name) for f in fields(self) if not f.name.startswith("num_")}
 
 
-def hubs(graph: KnowledgeGraph) -> np.ndarray:
-    """Entities with more than `HUB_DEGREE` edges, int64[·], the greatest first, ties by number."""
+def hubs(graph: KnowledgeGraph, most: int | None = None) -> np.ndarray:
+    """Entities with more than ``most`` edges (`HUB_DEGREE`), int64[·], the greatest first, ties by number."""
     degree = np.diff(graph.node_ptr)[: graph.num_entities]
-    found = np.flatnonzero(degree > HUB_DEGREE)
+    found = np.flatnonzero(degree > (HUB_DEGREE if most is None else most))
     return found[np.lexsort((found, -degree[found]))]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gfm.graph.knowledge_graph import expand
+from gfm.graph.knowledge_graph import HUB_DEGREE, expand
 from gfm.graph.pagerank import push
 from gfm.index.index import GraphIndex
 from gfm.types import GfmError
@@ -45,7 +45,7 @@ class CandidateSettings:
     bm25_passages: int = 32
     dense_passages: int = 32
     pagerank_facts: int = 5
-    max_fanout: int = 1000
+    max_fanout: int = HUB_DEGREE
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be meant."""
