@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gfm.index.filters import METADATA, DocumentFilters
+from gfm.index.filters import METADATA
 from gfm.index.index import GraphIndex
+from gfm.index.part import fitting_passages
 from gfm.types import GfmError
 
 
@@ -25,7 +26,4 @@ def passing_passages(index: GraphIndex, filters: Mapping[str, Any]) -> np.ndarra
     for name, value in filters.items():
         if value is None or (isinstance(value, Sized) and not len(value)):
             raise GfmError(f"filters: expected a value of {name!r}, found {value!r}; leave the key out, or give one")
-    documents = DocumentFilters(index.document_metadata)
-    matching = documents.matching(documents.parse({METADATA + name: {"$eq": x} for name, x in filters.items()}))
-    passes = dict(zip(index.document_metadata, matching.tolist(), strict=True))
-    return np.array([passes[document] for document in index.document_ids], dtype=bool)
+    return fitting_passages(index, {METADATA + name: {"$eq": value} for name, value in filters.items()})

@@ -17,6 +17,18 @@ from gfm.types import GfmError
 _PARTS = 8  # of an index, that are kept
 
 
+def fitting_passages(index: GraphIndex, filters: Mapping[str, Any]) -> np.ndarray:
+    """Whether the document of each passage fits, bool[P].
+
+    Raises:
+        GfmError: Filters that cannot be meant.
+    """
+    metadata = index.document_metadata
+    documents = DocumentFilters(metadata)
+    fits = dict(zip(metadata, documents.matching(documents.parse(filters)).tolist(), strict=True))
+    return np.array([fits[document] for document in index.document_ids], dtype=bool)
+
+
 def where(index: GraphIndex, filters: Mapping[str, Any]) -> GraphIndex:
     """The part of an index that documents with the given fields support, to be searched like a whole one.
 
@@ -33,10 +45,7 @@ def where(index: GraphIndex, filters: Mapping[str, Any]) -> GraphIndex:
     """
     key = json.dumps(filters, sort_keys=True, default=str)
     if key not in index.parts:
-        metadata = index.document_metadata
-        documents = DocumentFilters(metadata)
-        fits = dict(zip(metadata, documents.matching(documents.parse(filters)).tolist(), strict=True))
-        passages = np.array([fits[document] for document in index.document_ids], dtype=bool)
+        passages = fitting_passages(index, filters)
         if not passages.any():
             raise GfmError(f"filters: expected some document with {key}, found none; widen the filters")
         index.parts[key] = PartialIndex(index, passages)

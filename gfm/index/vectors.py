@@ -84,7 +84,8 @@ class Vectors:
             scores = self.cosine(rows, query)
             if np.count_nonzero(scores > bound) >= k:
                 return rows, scores
-        return np.arange(len(self.rows)), self.cosine(np.arange(len(self.rows)), query)
+        every = np.arange(len(self.rows))
+        return every, self.cosine(every, query)
 
     @cached_property
     def _codes(self) -> Codes:
