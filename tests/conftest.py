@@ -14,6 +14,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # of several workers, each has its core
 
 import json
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -58,6 +59,31 @@ TRIPLES_Z = [
     ("Port Isk", "lies on", "Halder Sea", "p3"),
     ("Halder Sea", "freezes in", "winter", "p4"),
 ]
+
+
+class Gfm:
+    """Calls the console script's entry in this process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+        self._capsys, self._monkeypatch = capsys, monkeypatch
+
+    def __call__(self, *arguments: object) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error."""
+        from gfm.cli import main
+
+        self._monkeypatch.setattr(sys, "argv", ["gfm", *map(str, arguments)])
+        status = 0
+        try:
+            main()
+        except SystemExit as stop:
+            status = int(stop.code or 0)
+        return status, *self._capsys.readouterr()
+
+
+@pytest.fixture
+def gfm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Gfm:
+    """See `Gfm`."""
+    return Gfm(capsys, monkeypatch)
 
 
 class CorpusZ(NamedTuple):

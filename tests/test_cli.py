@@ -13,33 +13,11 @@ from pathlib import Path
 import pytest
 
 from gfm import __version__
-from gfm.cli import main
 from gfm.eval.demo import RETRIEVERS
 from gfm.text.encoder import DEFAULT_ENCODER
+from tests.conftest import Gfm
 
 QUESTION = "Which sea is near the birthplace of the builder of Tarn Mill?"
-
-
-class Run:
-    """Calls the console script's entry in this process."""
-
-    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-        self._capsys, self._monkeypatch = capsys, monkeypatch
-
-    def __call__(self, *arguments: object) -> tuple[int, str, str]:
-        """Exit status, standard output, standard error."""
-        self._monkeypatch.setattr(sys, "argv", ["gfm", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *self._capsys.readouterr()
-
-
-@pytest.fixture
-def gfm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    return Run(capsys, monkeypatch)
 
 
 def in_new_process(
@@ -55,7 +33,7 @@ def in_new_process(
     )
 
 
-def test_index_tells_counts_seconds_and_place(gfm: Run, z_files: Path, tmp_path: Path) -> None:
+def test_index_tells_counts_seconds_and_place(gfm: Gfm, z_files: Path, tmp_path: Path) -> None:
     out = tmp_path / "a b = # 100% é 关"
     status, output, errors = gfm(
         "index",
@@ -82,7 +60,7 @@ def test_index_tells_counts_seconds_and_place(gfm: Run, z_files: Path, tmp_path:
     assert output.split("\n")[1].endswith("[p1]")
 
 
-def test_index_without_any_entity_succeeds_with_one_warning(gfm: Run, tmp_path: Path) -> None:
+def test_index_without_any_entity_succeeds_with_one_warning(gfm: Gfm, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"text": "It was late."}\n{"text": "Some time passed."}\n{"text": "Then it stopped."}\n')
     status, output, errors = gfm("index", corpus, "--out", tmp_path / "i", "--encoder", "hashing:64")
@@ -96,7 +74,7 @@ def test_index_without_any_entity_succeeds_with_one_warning(gfm: Run, tmp_path: 
     assert "  4. " not in output
 
 
-def test_the_learnt_retriever_names_its_fallback(gfm: Run, untrained: Path, tmp_path: Path) -> None:
+def test_the_learnt_retriever_names_its_fallback(gfm: Gfm, untrained: Path, tmp_path: Path) -> None:
     corpus = tmp_path / "corpus.jsonl"
     corpus.write_text('{"text": "It was late."}\n{"text": "Then it stopped."}\n')
     gfm("index", corpus, "--out", tmp_path / "i", "--encoder", "hashing:64", "--extractor", "none")
@@ -108,7 +86,7 @@ def test_the_learnt_retriever_names_its_fallback(gfm: Run, untrained: Path, tmp_
 HASHED = ("--encoder", "hashing:64", "--extractor", "none")
 
 
-def test_index_tells_what_became_of_every_file(gfm: Run, tmp_path: Path) -> None:
+def test_index_tells_what_became_of_every_file(gfm: Gfm, tmp_path: Path) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "good.txt").write_text("Tarn Mill was built by Orla Venn.", encoding="utf-8")
@@ -128,7 +106,7 @@ def test_index_tells_what_became_of_every_file(gfm: Run, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_index_fails_where_nothing_was_indexed(gfm: Run, tmp_path: Path, flags: tuple[str, ...]) -> None:
+def test_index_fails_where_nothing_was_indexed(gfm: Gfm, tmp_path: Path, flags: tuple[str, ...]) -> None:
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "blank.txt").write_text("\n\t ", encoding="utf-8")
@@ -144,7 +122,7 @@ def test_index_fails_where_nothing_was_indexed(gfm: Run, tmp_path: Path, flags: 
     assert not (tmp_path / "i").exists()
 
 
-def test_the_sizes_of_passages_are_settings(gfm: Run, tmp_path: Path) -> None:
+def test_the_sizes_of_passages_are_settings(gfm: Gfm, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text(" ".join(f"Stone {i} is grey." for i in range(40)), encoding="utf-8")
     building = ("index", tmp_path / "x.txt", "--out", tmp_path / "i", *HASHED, "--json")
 
@@ -168,7 +146,7 @@ def test_the_sizes_of_passages_are_settings(gfm: Run, tmp_path: Path) -> None:
         ("[1]", "found an array"),
     ],
 )
-def test_a_bad_line_is_one_message_with_file_and_line(gfm: Run, tmp_path: Path, line: str, reason: str) -> None:
+def test_a_bad_line_is_one_message_with_file_and_line(gfm: Gfm, tmp_path: Path, line: str, reason: str) -> None:
     corpus = tmp_path / "c.jsonl"
     corpus.write_text(f'{{"text": "fine"}}\n{line}\n', encoding="utf-8")
     status, output, errors = gfm("index", corpus, "--out", tmp_path / "i", "--encoder", "hashing:64")
@@ -178,7 +156,7 @@ def test_a_bad_line_is_one_message_with_file_and_line(gfm: Run, tmp_path: Path, 
     assert errors.count("\n") == 1
 
 
-def test_index_never_replaces_a_folder_of_something_else(gfm: Run, z_files: Path, tmp_path: Path) -> None:
+def test_index_never_replaces_a_folder_of_something_else(gfm: Gfm, z_files: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
     status, _, errors = gfm(
         "index", z_files / "corpus.jsonl", "--out", tmp_path, "--encoder", "hashing:64", "--extractor", "none"
@@ -188,7 +166,7 @@ def test_index_never_replaces_a_folder_of_something_else(gfm: Run, z_files: Path
     assert (tmp_path / "thesis.txt").read_text(encoding="utf-8") == "mine"
 
 
-def test_search_prints_passages_evidence_and_context(gfm: Run, z_index: Path, untrained: Path) -> None:
+def test_search_prints_passages_evidence_and_context(gfm: Gfm, z_index: Path, untrained: Path) -> None:
     status, output, errors = gfm("search", z_index, QUESTION, "--checkpoint", untrained, "--top-k", 3)
     assert (status, errors) == (0, "")
     assert output.startswith("Passages (score: relevance)\n  1. 0.")
@@ -198,7 +176,7 @@ def test_search_prints_passages_evidence_and_context(gfm: Run, z_index: Path, un
     assert "Reach: 5 of 5 passages, 5 of 5 entities" in output
 
 
-def test_search_as_json_is_the_whole_result(gfm: Run, z_index: Path) -> None:
+def test_search_as_json_is_the_whole_result(gfm: Gfm, z_index: Path) -> None:
     status, output, _ = gfm("search", z_index, "Port Isk lies where?", "--retriever", "dense", "--top-k", 2, "--json")
     row = json.loads(output)
     assert status == 0
@@ -208,7 +186,7 @@ def test_search_as_json_is_the_whole_result(gfm: Run, z_index: Path) -> None:
     assert row["context"]["sources"][0]["passage_id"] == "p3"
 
 
-def test_search_within_some_documents(gfm: Run, z_index: Path) -> None:
+def test_search_within_some_documents(gfm: Gfm, z_index: Path) -> None:
     asked = ("search", z_index, "Which sea?", "--retriever", "dense", "--filter")
     status, output, _ = gfm(*asked, '{"document_id": "p2"}', "--json")
     assert status == 0
@@ -218,7 +196,7 @@ def test_search_within_some_documents(gfm: Run, z_index: Path) -> None:
     assert "expected some document" in errors
 
 
-def test_search_keeps_to_the_budget(gfm: Run, z_index: Path) -> None:
+def test_search_keeps_to_the_budget(gfm: Gfm, z_index: Path) -> None:
     _, output, _ = gfm("search", z_index, QUESTION, "--retriever", "dense", "--json", "--max-tokens", 60)
     context = json.loads(output)["context"]
     assert 0 < context["num_tokens"] <= 60
@@ -226,21 +204,21 @@ def test_search_keeps_to_the_budget(gfm: Run, z_index: Path) -> None:
 
 
 @pytest.mark.parametrize("question", ["", "   "])
-def test_a_blank_question_is_an_error(gfm: Run, z_index: Path, question: str) -> None:
+def test_a_blank_question_is_an_error(gfm: Gfm, z_index: Path, question: str) -> None:
     status, _, errors = gfm("search", z_index, question, "--retriever", "bm25")
     assert status == 1
     assert errors.startswith("error: expected a question, found ")
 
 
 @pytest.mark.parametrize("question", ["?", "a", "关系"])
-def test_an_odd_question_is_answered_or_told_that_nothing_was_found(gfm: Run, z_index: Path, question: str) -> None:
+def test_an_odd_question_is_answered_or_told_that_nothing_was_found(gfm: Gfm, z_index: Path, question: str) -> None:
     status, output, _ = gfm("search", z_index, question, "--retriever", "bm25")
     assert status == 0
     assert output.startswith(("Passages (score: BM25)", f"No passage found for: {question}"))
     assert gfm("search", z_index, question, "--retriever", "dense")[1].startswith("Passages (score: cosine)")
 
 
-def test_stats_tell_what_an_index_holds(gfm: Run, z_index: Path) -> None:
+def test_stats_tell_what_an_index_holds(gfm: Gfm, z_index: Path) -> None:
     status, output, _ = gfm("stats", z_index, "--json")
     row = json.loads(output)
     assert status == 0
@@ -253,7 +231,7 @@ def test_stats_tell_what_an_index_holds(gfm: Run, z_index: Path) -> None:
 
 
 def test_a_missing_index_is_told_with_where_it_was_looked_for(
-    gfm: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gfm: Gfm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for command in (("search", "nowhere", "x"), ("stats", "nowhere")):
@@ -263,7 +241,7 @@ def test_a_missing_index_is_told_with_where_it_was_looked_for(
         assert "gfm index PATH --out" in errors
 
 
-def test_an_altered_index_is_refused(gfm: Run, z_index: Path, tmp_path: Path) -> None:
+def test_an_altered_index_is_refused(gfm: Gfm, z_index: Path, tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     shutil.copytree(z_index, copy)
     (victim,) = copy.glob("generation-*/facts.parquet")
@@ -273,7 +251,7 @@ def test_an_altered_index_is_refused(gfm: Run, z_index: Path, tmp_path: Path) ->
     assert str(victim) in errors
 
 
-def test_a_defect_is_not_hidden(gfm: Run, z_index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_is_not_hidden(gfm: Gfm, z_index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gfm.index.index import GraphIndex
 
     def broken(path: Path) -> GraphIndex:
@@ -299,25 +277,25 @@ def test_a_defect_is_not_hidden(gfm: Run, z_index: Path, monkeypatch: pytest.Mon
         ["explain", "i", "q", "--against", "magic"],
     ],
 )
-def test_wrong_usage_is_status_2(gfm: Run, arguments: list[str]) -> None:
+def test_wrong_usage_is_status_2(gfm: Gfm, arguments: list[str]) -> None:
     status, output, errors = gfm(*arguments)
     assert (status, output) == (2, "")
     assert "Usage: gfm" in errors
 
 
 @pytest.mark.parametrize("command", ["demo", "index", "search", "stats", "bench", "convert", "explain", "doctor"])
-def test_help_has_an_example(gfm: Run, command: str) -> None:
+def test_help_has_an_example(gfm: Gfm, command: str) -> None:
     status, output, _ = gfm(command, "--help")
     assert status == 0
     assert "Example" in output
     assert f"\n    gfm {command}" in output
 
 
-def test_version(gfm: Run) -> None:
+def test_version(gfm: Gfm) -> None:
     assert gfm("--version")[:2] == (0, f"gfm {__version__}\n")
 
 
-def test_names_that_stand_here_for_a_fast_start_are_those_of_the_rooms(gfm: Run) -> None:
+def test_names_that_stand_here_for_a_fast_start_are_those_of_the_rooms(gfm: Gfm) -> None:
     from gfm.retrievers import NAMES
 
     assert all(name in gfm("search", "--help")[1] for name in NAMES)
@@ -347,7 +325,7 @@ def test_everything_works_where_the_terminal_knows_only_ascii(repository: Path, 
 
 
 def test_json_loses_nothing_where_the_terminal_knows_only_ascii(
-    gfm: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    gfm: Gfm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "c.jsonl").write_text('{"_id": "s", "text": "Sölden 삼 🚀"}\n', encoding="utf-8")
     gfm("index", tmp_path / "c.jsonl", "--out", tmp_path / "i", "--encoder", "hashing:64", "--extractor", "none")
@@ -358,7 +336,7 @@ def test_json_loses_nothing_where_the_terminal_knows_only_ascii(
 
 
 @pytest.mark.slow
-def test_the_demo_runs_and_its_figures_are_those_of_the_table(gfm: Run, untrained: Path, tmp_path: Path) -> None:
+def test_the_demo_runs_and_its_figures_are_those_of_the_table(gfm: Gfm, untrained: Path, tmp_path: Path) -> None:
     out = tmp_path / "demo"
     arguments = ("demo", "--out", out, "--encoder", "hashing:64", "--checkpoint", untrained)
     status, output, _ = gfm(*arguments, "--json")

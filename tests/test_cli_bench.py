@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gfm.cli import main
+from tests.conftest import Gfm
 
-Call = Callable[..., tuple[int, str, str]]
 QUICK = ("--encoder", "hashing:64", "--extractor", "none", "--limit", "6", "--one-process", "--no-pictures")
 
 
-@pytest.fixture
-def gfm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Call:
-    """Calls the console script's entry in this process, in a folder of the test."""
+@pytest.fixture(autouse=True)
+def in_a_folder_of_the_test(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gfm", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *capsys.readouterr()
 
-    return call
-
-
-def test_tables_progress_and_a_second_run(gfm: Call, tmp_path: Path) -> None:
+def test_tables_progress_and_a_second_run(gfm: Gfm, tmp_path: Path) -> None:
     command = ("bench", "demo", *QUICK, "--retrievers", "dense,bm25", "--out", "b")
     status, output, errors = gfm(*command)
     assert status == 0
@@ -47,7 +32,7 @@ def test_tables_progress_and_a_second_run(gfm: Call, tmp_path: Path) -> None:
     assert "the same figures as the run of" in gfm(*command)[1].replace("\n", " ")
 
 
-def test_json_is_the_report_alone(gfm: Call) -> None:
+def test_json_is_the_report_alone(gfm: Gfm) -> None:
     status, output, _ = gfm("bench", "demo", *QUICK, "--retrievers", "bm25", "--json")
     report = json.loads(output)
     assert status == 0
@@ -57,7 +42,7 @@ def test_json_is_the_report_alone(gfm: Call) -> None:
     assert report["repeated"] == []
 
 
-def test_a_file_of_settings(gfm: Call, tmp_path: Path) -> None:
+def test_a_file_of_settings(gfm: Gfm, tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text("data: [demo]\nretrievers: [bm25]\nseed: 9\nout: c\n", encoding="utf-8")
     status, output, _ = gfm("bench", "--config", "mine.yaml", *QUICK)
     assert status == 0
@@ -65,7 +50,7 @@ def test_a_file_of_settings(gfm: Call, tmp_path: Path) -> None:
     assert (tmp_path / "c" / "bench.md").is_file()
 
 
-def test_convert_tells_the_format_and_the_next_step(gfm: Call, tmp_path: Path) -> None:
+def test_convert_tells_the_format_and_the_next_step(gfm: Gfm, tmp_path: Path) -> None:
     entry = {"_id": "a", "question": "who?", "supporting_facts": [["T", 0]], "context": [["T", ["It was Orla."]]]}
     (tmp_path / "hotpot_train.json").write_text(json.dumps([entry]), encoding="utf-8")
     status, output, _ = gfm("convert", "hotpot_train.json", "--out", "set")
@@ -84,7 +69,7 @@ def test_convert_tells_the_format_and_the_next_step(gfm: Call, tmp_path: Path) -
         (("convert", "nowhere.json", "--out", "x"), "nowhere.json: expected a readable file"),
     ],
 )
-def test_what_a_person_can_mend_is_one_line(gfm: Call, arguments: tuple[str, ...], message: str) -> None:
+def test_what_a_person_can_mend_is_one_line(gfm: Gfm, arguments: tuple[str, ...], message: str) -> None:
     status, output, errors = gfm(*arguments)
     assert (status, output) == (1, "")
     assert errors.startswith("error: ")

@@ -13,6 +13,7 @@ import pytest
 
 from gfm.cli import main
 from gfm.doctor import NOTE, OK, WRONG, Examination, Finding
+from tests.conftest import Gfm
 
 WELL = (Finding("versions", OK, "gfm 1"), Finding("versions", NOTE, "the extra is not there", "pip install it"))
 ILL = Finding("index", WRONG, "its graph is empty", "gfm index PATH --out i")
@@ -20,19 +21,13 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def doctor(gfm: Gfm, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Calls the command with what the examination finds: exit status, standard output, standard error."""
     monkeypatch.setattr(os, "environ", dict(os.environ))
 
     def run(found: Examination, *arguments: object) -> tuple[int, str, str]:
         monkeypatch.setattr("gfm.doctor.examine", lambda index: found)
-        monkeypatch.setattr(sys, "argv", ["gfm", "doctor", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *capsys.readouterr()
+        return gfm("doctor", *arguments)
 
     return run
 

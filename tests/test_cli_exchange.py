@@ -3,31 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from gfm.cli import main
-
-Gfm = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def gfm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Gfm:
-    """Calls the console script's entry in this process: exit status, standard output, standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["gfm", *map(str, arguments)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
+from tests.conftest import Gfm
 
 
 @pytest.fixture

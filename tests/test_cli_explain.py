@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from gfm.cli import main
+from tests.conftest import Gfm
 
 QUESTION = "Which sea is near the birthplace of the builder of Tarn Mill?"
 Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def explain(z_index: Path, untrained: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def explain(gfm: Gfm, z_index: Path, untrained: Path) -> Run:
     """Asks Corpus Z with further arguments: exit status, standard output, standard error."""
-
-    def run(*arguments: object) -> tuple[int, str, str]:
-        given = ["explain", z_index, QUESTION, "--checkpoint", untrained, *arguments]
-        monkeypatch.setattr(sys, "argv", ["gfm", *map(str, given)])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *capsys.readouterr()
-
-    return run
+    return partial(gfm, "explain", z_index, QUESTION, "--checkpoint", untrained)
 
 
 def test_it_prints_passages_paths_and_the_other_retriever(explain: Run) -> None:

@@ -9,16 +9,11 @@ import pytest
 from gfm.cli_index import hub_rows
 from gfm.graph import knowledge_graph
 from gfm.index.index import GraphIndex
-from tests.test_cli import Run
+from tests.conftest import Gfm
 
 
 @pytest.fixture
-def gfm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    return Run(capsys, monkeypatch)
-
-
-@pytest.fixture
-def index(gfm: Run, tmp_path: Path) -> Path:
+def index(gfm: Gfm, tmp_path: Path) -> Path:
     """An index of two notes, in a folder whose name a shell would not like."""
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -29,7 +24,7 @@ def index(gfm: Run, tmp_path: Path) -> Path:
     return out
 
 
-def test_add_tells_what_was_done(gfm: Run, index: Path, tmp_path: Path) -> None:
+def test_add_tells_what_was_done(gfm: Gfm, index: Path, tmp_path: Path) -> None:
     (tmp_path / "notes" / "c.txt").write_text("Quince jam.", encoding="utf-8")
     (tmp_path / "notes" / "blank.txt").write_text(" ", encoding="utf-8")
     status, output, errors = gfm("add", index, tmp_path / "notes")
@@ -47,7 +42,7 @@ def test_add_tells_what_was_done(gfm: Run, index: Path, tmp_path: Path) -> None:
     )
 
 
-def test_add_does_not_replace(gfm: Run, index: Path, tmp_path: Path) -> None:
+def test_add_does_not_replace(gfm: Gfm, index: Path, tmp_path: Path) -> None:
     (tmp_path / "notes" / "a.txt").write_text("Another text.", encoding="utf-8")
     status, _, errors = gfm("add", index, tmp_path / "notes")
     assert status == 1
@@ -55,7 +50,7 @@ def test_add_does_not_replace(gfm: Run, index: Path, tmp_path: Path) -> None:
     assert "gfm update" in errors
 
 
-def test_update_and_delete_missing(gfm: Run, index: Path, tmp_path: Path) -> None:
+def test_update_and_delete_missing(gfm: Gfm, index: Path, tmp_path: Path) -> None:
     (tmp_path / "notes" / "a.txt").write_text("Another text.", encoding="utf-8")
     (tmp_path / "notes" / "b é.txt").unlink()
     status, output, _ = gfm("update", index, tmp_path / "notes", "--json")
@@ -67,7 +62,7 @@ def test_update_and_delete_missing(gfm: Run, index: Path, tmp_path: Path) -> Non
     assert GraphIndex.open(index).document_ids == ["a.txt"]
 
 
-def test_delete(gfm: Run, index: Path) -> None:
+def test_delete(gfm: Gfm, index: Path) -> None:
     status, output, _ = gfm("delete", index, "b é.txt")
     assert status == 0
     assert output.startswith("documents: added 0, updated 0, unchanged 0, deleted 1\n")
@@ -77,7 +72,7 @@ def test_delete(gfm: Run, index: Path) -> None:
     assert "at least one document" in gfm("delete", index, "a.txt")[2]
 
 
-def test_verify(gfm: Run, index: Path) -> None:
+def test_verify(gfm: Gfm, index: Path) -> None:
     status, output, _ = gfm("verify", index, "--rebuild")
     assert status == 0
     assert output == (
@@ -92,7 +87,7 @@ def test_verify(gfm: Run, index: Path) -> None:
     assert "facts.parquet" in errors
 
 
-def test_verify_lists_what_is_wrong(gfm: Run, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_lists_what_is_wrong(gfm: Gfm, index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = [f"vector of passage {i}: expected length 1, found 2.0000" for i in range(30)]
     monkeypatch.setattr("gfm.index.verify.verify_index", lambda *a: {"graph": [], "vectors": wrong})
     status, output, _ = gfm("verify", index)
@@ -105,7 +100,7 @@ def test_verify_lists_what_is_wrong(gfm: Run, index: Path, monkeypatch: pytest.M
     }
 
 
-def test_no_index(gfm: Run, tmp_path: Path) -> None:
+def test_no_index(gfm: Gfm, tmp_path: Path) -> None:
     (tmp_path / "c.jsonl").write_text('{"text": "x"}\n', encoding="utf-8")
     for command in (("add", "i", tmp_path / "c.jsonl"), ("delete", "i", "x"), ("verify", "i")):
         status, output, errors = gfm(*command)
@@ -114,13 +109,13 @@ def test_no_index(gfm: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["add", "update", "delete", "verify"])
-def test_help_has_an_example(gfm: Run, command: str) -> None:
+def test_help_has_an_example(gfm: Gfm, command: str) -> None:
     status, output, _ = gfm(command, "--help")
     assert status == 0
     assert f"\n    gfm {command}" in output
 
 
-def test_hubs_are_listed(gfm: Run, z_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hubs_are_listed(gfm: Gfm, z_index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A13: by edges, then by number; with the passages that mention them."""
     monkeypatch.setattr(knowledge_graph, "HUB_DEGREE", 3)
     rows = hub_rows(GraphIndex.open(z_index))

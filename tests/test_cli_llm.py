@@ -11,7 +11,7 @@ import pytest
 
 from gfm.cli import main
 from gfm.index.index import GraphIndex
-from tests.conftest import CORPUS_Z, TRIPLES_Z
+from tests.conftest import CORPUS_Z, TRIPLES_Z, Gfm
 from tests.fake_llm import FakeLLM, facts
 
 KEY = "sk-secret-1234567890"
@@ -23,13 +23,7 @@ def truthful(body: dict[str, Any], number: int) -> str:
 
 
 @pytest.fixture
-def index(
-    fake_llm: FakeLLM,
-    z_files: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Any:
+def index(gfm: Gfm, fake_llm: FakeLLM, z_files: Path, tmp_path: Path) -> Any:
     """Runs `gfm index` on Corpus Z; gives exit status, standard output and standard error."""
     settings = tmp_path / "llm.yaml"
     settings.write_text(
@@ -39,13 +33,7 @@ def index(
 
     def run(*more: str, extractor: str = f"llm:{settings}") -> tuple[int, str, str]:
         command = ["index", z_files / "corpus.jsonl", "--out", tmp_path / "i", "--encoder", "hashing:64"]
-        monkeypatch.setattr(sys, "argv", ["gfm", *map(str, command), "--extractor", extractor, *more])
-        status = 0
-        try:
-            main()
-        except SystemExit as stop:
-            status = int(stop.code or 0)
-        return status, *capsys.readouterr()
+        return gfm(*command, "--extractor", extractor, *more)
 
     return run
 
