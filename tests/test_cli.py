@@ -229,7 +229,7 @@ def test_search_keeps_to_the_budget(gfm: Run, z_index: Path) -> None:
 def test_a_blank_question_is_an_error(gfm: Run, z_index: Path, question: str) -> None:
     status, _, errors = gfm("search", z_index, question, "--retriever", "bm25")
     assert status == 1
-    assert errors.startswith("error: query ")
+    assert errors.startswith("error: expected a question, found ")
 
 
 @pytest.mark.parametrize("question", ["?", "a", "关系"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 from collections import defaultdict
@@ -29,6 +30,7 @@ PAGES = (
     "docs/explain.md",
     "docs/troubleshooting.md",
     "docs/llm.md",
+    "docs/adapters.md",
     "docs/tutorial.md",
     "docs/training.md",
     "docs/comparison.md",
@@ -106,12 +108,6 @@ def check_pages(said: Mapping[str, list[str]]) -> None:
     assert life.endswith("fresh build: ok\nthe index is whole\n")
     assert python.startswith("('log/1',) ")
     assert said["docs/explain.md"][0].endswith("wrote why.html: open it in any browser\n")
-    _, found, answer, page, changed = said["docs/tutorial.md"]
-    assert "Halder Sea" in found
-    assert "Orla Venn" in answer
-    assert page.endswith("wrote library.html: open it in any browser\n")
-    assert changed.endswith("the index is whole\n")
-    assert "data:\n  sets:\n" in said["docs/training.md"][0]
 
 
 @pytest.mark.slow
@@ -125,8 +121,11 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
         "PYTHONIOENCODING": "utf-8",
         "OPENAI_BASE_URL": fake_llm.url,
     }
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
     said = defaultdict(list)
-    for page, language, text in snippets(repository):
+    for page, language, written in snippets(repository):
+        text = written.replace("8000", port)
         command = ["bash", "-euo", "pipefail", "-c", text] if language == "bash" else [sys.executable, "-c", text]
         done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, check=False, timeout=900)
         assert done.returncode == 0, f"{text}\n{done.stderr.decode()}"
@@ -141,7 +140,7 @@ def test_snippets_run_in_order(repository: Path, checkout: Path, fake_llm: FakeL
 def test_there_is_something_to_run(repository: Path) -> None:
     assert {page for page, _, _ in snippets(repository)} == {
         "README.md",
-        *(f"docs/{name}.md" for name in ("data", "exchange", "index", "explain", "llm", "tutorial", "training")),
+        *(f"docs/{name}.md" for name in ("data", "exchange", "index", "explain", "llm")),
     }
 
 

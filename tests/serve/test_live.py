@@ -52,12 +52,12 @@ def test_one_that_does_not_open_leaves_the_old_one_served(
         return BM25Retriever(GraphIndex.open(tmp_path / "index"))
 
     live = Live(load)
-    (tmp_path / "index" / CURRENT).write_text("generation-" + "0" * 16)
+    (tmp_path / "index" / CURRENT).write_text("generation-" + "0" * 16 + "\n")
     assert [live.refresh(), live.refresh()] == [False, False]
     assert (live.generation, live.stale, len(opened)) == (first, True, 2)  # the bad one is tried once
     assert "still serving" in caplog.text
     assert live.retriever.retrieve("winter").passages
-    (tmp_path / "index" / CURRENT).write_text(first)
+    (tmp_path / "index" / CURRENT).write_text(f"{first}\n")
     assert (live.refresh(), live.stale) == (False, False)
     second = rebuild("winter", "sea")
     assert (live.refresh(), live.generation, live.stale) == (True, second, False)
