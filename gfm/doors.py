@@ -88,6 +88,8 @@ def errors_as_one_line() -> Iterator[None]:
         _stop(str(error))
     except _PATH_ERRORS as error:
         _stop(f"{error.filename}: expected a path that can be used, found: {error.strerror}; name another one")
+    except _Told:  # by a door inside this one
+        raise
     except (KeyboardInterrupt, SystemExit) as stop:
         if not _interrupted(stop):
             raise
@@ -103,7 +105,11 @@ def _interrupted(error: BaseException | None) -> bool:
 
 def _stop(message: str, status: int = 1) -> None:
     sys.stderr.write(f"error: {' '.join(message.split())}\n")
-    raise SystemExit(status) from None
+    raise _Told(status) from None
+
+
+class _Told(SystemExit):
+    """The end of the program, after its one line."""
 
 
 class HydraDoor(Protocol):

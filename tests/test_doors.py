@@ -113,3 +113,22 @@ def test_a_path_without_permission_is_one_line(capsys: pytest.CaptureFixture[str
 def test_a_defect_is_not_hidden() -> None:
     with pytest.raises(ZeroDivisionError), errors_as_one_line():
         raise ZeroDivisionError
+
+
+def test_an_interrupt_is_told_once_also_where_a_library_made_an_exit_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted_library() -> None:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            sys.exit(1)
+
+    with pytest.raises(SystemExit) as stop, errors_as_one_line(), errors_as_one_line():
+        interrupted_library()
+    assert stop.value.code == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
+
+
+def test_another_exit_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop, errors_as_one_line():
+        sys.exit(3)
+    assert (stop.value.code, capsys.readouterr().err) == (3, "")
