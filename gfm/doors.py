@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 from gfm.resources import config_folder
 from gfm.types import GfmError
@@ -36,6 +36,7 @@ _WITH_VALUE = {"--cfg", "-c", "--package", "-p", "--config-path", "-cp", "--conf
 # What a person mends by naming another path or by making room; any other OSError is a defect and stays a traceback.
 _PATH_ERRORS = (PermissionError, NotADirectoryError, IsADirectoryError, FileExistsError)
 
+_ONE_OF = ("run", "multirun", "cfg", "info")  # each is another thing to do
 _INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 _RAISE = "HYDRA_FULL_ERROR"
 
@@ -80,10 +81,13 @@ def say_json(value: Any, indent: int | None = 1) -> None:
 def errors_as_one_line() -> Iterator[None]:
     """What a person can mend, or did, ends the program with ``error: …`` on standard error.
 
-    The exit status is 1, and 130 where the person interrupted it, also where a library turned that into an exit.
+    The exit status is 1; 2 where the usage is wrong; and 130 where the person interrupted it, also where a library
+    turned that into an exit.
     """
     try:
         yield
+    except UsageError as error:
+        _stop(str(error), 2)
     except GfmError as error:
         _stop(str(error))
     except _PATH_ERRORS as error:
@@ -106,6 +110,10 @@ def _interrupted(error: BaseException | None) -> bool:
 def _stop(message: str, status: int = 1) -> None:
     sys.stderr.write(f"error: {' '.join(message.split())}\n")
     raise _Told(status) from None
+
+
+class UsageError(GfmError):
+    """The arguments are none that the program has, see its help."""
 
 
 class _Told(SystemExit):
@@ -145,12 +153,28 @@ def hydra_door(
             for chatty in ("faiss", "bm25s", "sentence_transformers"):
                 logging.getLogger(chatty).setLevel(logging.WARNING)
             with errors_as_one_line(), _hydra_errors():
-                sys.argv[1:] = arguments_as_text(sys.argv[1:] if arguments is None else arguments, plain, texts)
+                given = sys.argv[1:] if arguments is None else arguments
+                _check_flags(given)
+                sys.argv[1:] = arguments_as_text(given, plain, texts)
                 hydra.main(version_base="1.3", config_path=str(config_folder()), config_name=config_name)(guarded)()
 
         return door
 
     return decorate
+
+
+def _check_flags(arguments: Sequence[str]) -> None:
+    """Refuse a flag that Hydra does not have, or one without its value, which Hydra would answer with all its flags."""
+    from hydra._internal.utils import get_args_parser
+
+    def refuse(message: str) -> NoReturn:
+        raise UsageError(f"{message}; expected NAME=VALUE or a flag of Hydra, as --cfg job, which shows the settings")
+
+    parser = get_args_parser()
+    parser.error = refuse  # type: ignore[method-assign]
+    flags = vars(parser.parse_args(list(arguments)))
+    if sum(bool(flags[name]) for name in _ONE_OF) > 1:
+        refuse(f"only one of {', '.join(f'--{name}' for name in _ONE_OF)} can be asked for")
 
 
 def _expect_one_value(config: Any, name: str) -> None:

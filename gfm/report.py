@@ -92,6 +92,10 @@ def notes(retrieval: Retrieval) -> str:
     lines = []
     if retrieval.trace.get("fallback"):
         lines.append(f"Fallback: {retrieval.trace['fallback']} (the graph told nothing about this question)")
+    if "evidence" in retrieval.trace:
+        score, least = retrieval.trace["evidence"], retrieval.trace["least_evidence"]
+        verdict = "" if score >= least else f", below {least:.2f}: nothing here has to do with the question"
+        lines.append(f"Evidence: {score:.2f} (cosine of the question and the best passage){verdict}")
     if retrieval.trace.get("reach"):
         lines.append(f"Reach: {retrieval.trace['reach']}")
     stages = ", ".join(f"{name} {1000 * s:.1f}" for name, s in retrieval.seconds.items())

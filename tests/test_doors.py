@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from omegaconf import OmegaConf
 
+from gfm.cli.train import train_door
 from gfm.doors import arguments_as_text, as_typed, errors_as_one_line, quoted, tolerant_output
 from gfm.types import GfmError
 
@@ -74,6 +75,26 @@ def test_an_argument_out_of_grammar_shows_its_quoted_form() -> None:
         arguments_as_text(["ckpt=runs/epoch=3.ckpt"])
     assert "'ckpt=\"runs/epoch=3.ckpt\"'" in str(caught.value)
     assert read_back('ckpt="runs/epoch=3.ckpt"') == "runs/epoch=3.ckpt"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["seed=1", "--nonsense"], "unrecognized arguments: --nonsense"),
+        (["--cfg"], "argument --cfg/-c: expected one argument"),
+        (["--cfg", "everything"], "argument --cfg/-c: invalid choice: 'everything'"),
+        (["-m", "--cfg", "job"], "only one of --run, --multirun, --cfg, --info"),
+    ],
+)
+def test_a_flag_that_hydra_does_not_take_is_one_line_and_wrong_usage(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        train_door(arguments)
+    errors = capsys.readouterr().err
+    assert (stop.value.code, errors.count("\n")) == (2, 1)
+    assert errors.startswith(f"error: {told}")
+    assert "--cfg job, which shows the settings" in errors
 
 
 def test_a_stray_word_is_told_from_an_override() -> None:

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-import numpy as np
-
 from gfm.answer.citations import CitationFilter, cited_in_order, unsupported
 from gfm.answer.extractive import best_sentences
 from gfm.context import build_context
-from gfm.index.index import GraphIndex
 from gfm.llm.errors import BrokenOffError, RequestError
 from gfm.llm.port import LLM
 from gfm.llm.session import Message
 from gfm.report import context_json
 from gfm.retrieve.base import Retriever
+from gfm.retrieve.evidence import evidence
 from gfm.text.chunk import embedded_text
 from gfm.text.estimate import estimate_tokens
 from gfm.types import Context, GfmError, Retrieval, Source
@@ -239,12 +236,3 @@ class _Written:
         if len(self._text) > self._said:
             self._say(self._text[self._said :])
             self._said = len(self._text)
-
-
-def evidence(index: GraphIndex, found: Retrieval) -> float:
-    """Cosine of the question and the best of the passages, whatever retriever found them; 0 without any."""
-    if not found.passages:
-        return 0.0
-    numbers = np.array([bisect_left(index.passage_ids, hit.item.id) for hit in found.passages], dtype=np.int64)
-    vector = index.encode([found.query.text])[0]  # (D,)
-    return float(np.clip(index.passage_vectors.cosine(numbers, vector).max(), -1.0, 1.0))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from gfm.answer.answer import NO_EVIDENCE, Answer, Answerer, evidence
+from gfm.answer.answer import NO_EVIDENCE, Answer, Answerer
 from gfm.llm.json_reply import without_reasoning
 from gfm.llm.port import LLM
 from gfm.llm.session import Message
+from gfm.retrieve.evidence import evidence
 from gfm.text.normalise import clean
 from gfm.types import Retrieval
 

@@ -190,6 +190,10 @@ def search(
     max_tokens: Annotated[int, typer.Option(metavar="N", min=1, help="Budget of the context.")] = 2000,
     checkpoint: Checkpoint = None,
     filters: Filters = None,
+    least: Annotated[
+        float | None,
+        typer.Option(metavar="COSINE", help="Return nothing where no passage is this near to the question, as 0.3."),
+    ] = None,
 ) -> None:
     """Ask an index: ranked passages, the evidence paths to them, and the context for a language model."""
     from gfm import report
@@ -200,6 +204,10 @@ def search(
     found = open_retriever(opened, {"name": retriever}, str(checkpoint) if checkpoint else None).retrieve(
         as_typed(question), top_k
     )
+    if least is not None:
+        from gfm.retrieve.evidence import at_least
+
+        found = at_least(opened, found, least)
     context = build_context(found, max_tokens)
     if as_json:
         _say_json(report.as_json(found, context))

@@ -20,6 +20,7 @@ from gfm.index.part import where
 from gfm.progress import track
 from gfm.report import as_json
 from gfm.retrieve.base import Retriever, as_query, document_scores
+from gfm.retrieve.evidence import at_least
 from gfm.retrievers import TRAINED, load_retriever
 from gfm.text.encoder import Encoder, load_encoder
 from gfm.types import GfmError, Query, Retrieval
@@ -40,6 +41,7 @@ class Inference:
         json_out: Gets {"results": [everything that a result holds]}.
         batch_encode: Encode the questions of ``queries`` at once.
         filters: JSON; only documents that fit are searched, see `gfm.index.part.where`.
+        least: Least evidence of a result, see `gfm.retrieve.evidence.at_least`; any unless given.
     """
 
     index: str
@@ -52,6 +54,7 @@ class Inference:
     json_out: str | None = None
     batch_encode: bool = True
     filters: str | None = None
+    least: float | None = None
 
 
 class EncodedQueries:
@@ -138,6 +141,7 @@ def infer(job: Inference) -> Iterator[Retrieval]:
     for query in track(queries, len(queries), "questions" if job.queries else ""):
         before = batch.spent if batch else 0.0
         found = _with_encoding(retriever.retrieve(query, depth), batch.spent - before if batch else None)
+        found = found if job.least is None else at_least(index, found, job.least)
         run[query.id] = best_documents(found, job.top_k)
         shown = _first_passages(found, job.top_k)
         rows.append(as_json(shown)) if job.json_out else None

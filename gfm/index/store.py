@@ -249,12 +249,15 @@ def open_generation(root: Path) -> tuple[Path, dict[str, Any]]:
 
 def _open(root: Path) -> tuple[Path, dict[str, Any]]:
     where = root.absolute()
-    if not root.is_dir():
-        raise GfmError(f"{where}: expected the folder of an index, found none; make one: gfm index PATH --out {root}")
     if not (root / CURRENT).is_file():
-        raise GfmError(
-            f"{where}: expected an index, found no file {CURRENT} in this folder; make one: gfm index PATH --out {root}"
+        if inside := next((folder for folder in where.parents[:2] if (folder / CURRENT).is_file()), None):
+            raise GfmError(f"{where}: expected the folder of an index, found a part of one; name that folder: {inside}")
+        odd = (
+            f"an index, found no file {CURRENT} in this folder"
+            if root.is_dir()
+            else "the folder of an index, found none"
         )
+        raise GfmError(f"{where}: expected {odd}; make one: gfm index PATH --out {root}")
     rebuild = f"build the index again: gfm index PATH --out {root}"
     name = current(root)
     folder = root / name

