@@ -30,15 +30,51 @@ ask() { # encoder → a tiny index, and a question to it
     quietly "${offline[@]}" "$venv/bin/gfm" search "$work/index" "Where was the builder of Tarn Mill born?"
 }
 
-try_extra() { # the command that needs the extra; for others, that they can be installed beside the rest
+serve() { # a service over the tiny index, and a question to it
+    "$venv/bin/gfm" serve "$work/index" --port 0 >"$work/served" 2>&1 &
+    local server=$! address='' answer=''
+    for _ in $(seq 120); do
+        address=$(sed -n 's/^serving .* at //p' "$work/served")
+        [[ -z $address ]] && kill -0 "$server" 2>/dev/null || break
+        sleep 0.5
+    done
+    answer=$(curl --silent --fail "$address/search" --json '{"question": "Where was the builder of Tarn Mill born?"}') || true
+    kill "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+    [[ $answer == *'"passages"'* ]] || { cat "$work/served" >&2; echo "failed: gfm serve" >&2; exit 1; }
+}
+
+try_extra() { # what needs the extra
+    ask hashing:64
     case $1 in
+        serve) serve ;;
+        mcp) quietly "${offline[@]}" "$venv/bin/python" -c '
+import asyncio, sys
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+
+async def main():
+    async with Client(StdioServerParameters(command=sys.argv[1], args=["mcp", sys.argv[2]])) as client:
+        found = await client.call_tool("search", {"question": "Where was the builder of Tarn Mill born?"})
+        assert found.structured_content["passages"], found
+
+asyncio.run(main())' "$venv/bin/gfm" "$work/index" ;;
+        langchain | llama-index) quietly "${offline[@]}" "$venv/bin/python" -c '
+import sys
+from importlib import import_module
+from gfm import GNNRetriever, GraphIndex
+
+retriever = GNNRetriever.from_pretrained(GraphIndex.open(sys.argv[2]))
+adapter = import_module("gfm.adapters." + sys.argv[1].replace("-", "_")).GraphRetriever(retriever=retriever, top_k=2)
+ask = adapter.invoke if sys.argv[1] == "langchain" else adapter.retrieve
+assert len(ask("Where was the builder of Tarn Mill born?")) == 2' "$1" "$work/index" ;;
         static) ask wordllama ;;
         llm) OPENAI_MODEL=any quietly "${offline[@]}" "$venv/bin/gfm" \
             index "$work/corpus.jsonl" --out "$work/llm_index" --extractor llm --dry-run ;;
         bench) quietly "${offline[@]}" "$venv/bin/gfm" bench demo --limit 5 --encoder hashing:64 --retrievers gfm,bm25 \
             --one-process --work "$work/bench_work" --out "$work/bench" ;;
+        *) echo "failed: the extra $1 is not tried here" >&2; exit 1 ;;
     esac
-    ask hashing:64
     quietly "$venv/bin/python" -m pip check --disable-pip-version-check
 }
 
