@@ -120,8 +120,8 @@ class GNNRetriever:
             found = self.builder.build(signals)
         with clock.stage("inputs"):
             data = subgraph(self.builder, signals, found, vectors[1:])
-        # One thread: waking a second one for each of a hundred small steps takes longer than they do. Asked first, torch
-        # has given a thread that is new to it the number of the process, and cannot do so later.
+        # One thread: waking a second one for each of a hundred small steps takes longer than they do. Once asked, torch
+        # has given a thread that is new to it the number of the process, and does not do so later.
         torch.get_num_threads()
         with clock.stage("network"), torch.inference_mode(), self._openmp.limit(limits=1):
             scores = self.model(data)
