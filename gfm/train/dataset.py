@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from torch_geometric.data import Data
 
 from gfm.index.index import GraphIndex
+from gfm.nn.geometric import Data
 from gfm.progress import track
 from gfm.retrieve.candidates import CandidateBuilder
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, question_parts, subgraph
@@ -25,7 +25,7 @@ from gfm.types import GfmError, Query
 _NODE_KEYS = ("node_input", "node_kind", "node_number", "y", "document")
 _EDGE_KEYS = ("edge_input", "edge_kind", "edge_index", "edge_triple", "edge_y")
 # Raise when the meaning of an input or of a label changes: old files are then built anew.
-_VERSION = 6
+_VERSION = 7
 
 
 def make_subgraphs(

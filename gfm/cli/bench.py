@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from gfm.cli_options import AsJson
+from gfm.cli.options import AsJson
 from gfm.doors import as_typed, say_json
 
 if TYPE_CHECKING:
@@ -111,6 +110,8 @@ def convert(
 
 def _show(result: Bench) -> None:
     """All tables, then how they were made, then what an earlier run says to it."""
+    from rich.console import Console
+
     from gfm.eval.tables import as_rich, methods, tables
 
     console = Console(markup=False, highlight=False, emoji=False)
