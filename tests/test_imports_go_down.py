@@ -11,16 +11,6 @@ import pytest
 # From the top to the bottom. A room is a file or a folder directly in gfm/.
 ROOMS = [
     "cli",
-    "cli_ask",
-    "cli_bench",
-    "cli_doctor",
-    "cli_exchange",
-    "cli_explain",
-    "cli_index",
-    "cli_llm",
-    "cli_serve",
-    "cli_train",
-    "cli_options",
     "doors",
     "adapters",
     "serve",

@@ -49,7 +49,7 @@ class CandidateSettings:
     walk: int = 0
     max_entities: int = 256
     max_passages: int = 256
-    pagerank_passages: int = 96
+    pagerank_passages: int = 112
     bm25_passages: int = 32
     dense_passages: int = 32
     pagerank_facts: int = 5

@@ -250,12 +250,12 @@ def _index(wanted: SetSettings, dataset: QuestionSet | None, settings: DataSetti
     path = Path(wanted.index) if wanted.index else work / "index" / wanted.name
     stamp = path.with_name(f"{path.name}.source.json")
     triples = Path(wanted.triples) if wanted.triples else None
+    how = {"encoder": wanted.encoder or settings.encoder, "extractor": wanted.extractor or settings.extractor}
     source = {
         "gfm": __version__,
         "corpus": file_hash(dataset.corpus),
         "triples": file_hash(triples) if triples and triples.is_file() else None,
-        "encoder": settings.encoder,
-        "extractor": settings.extractor,
+        **how,
     }
     text = json.dumps(source, indent=1, sort_keys=True) + "\n"
     is_current = wanted.index is not None or (stamp.is_file() and stamp.read_text(encoding="utf-8") == text)
@@ -268,10 +268,9 @@ def _index(wanted: SetSettings, dataset: QuestionSet | None, settings: DataSetti
     index = GraphIndex.build(
         dataset.corpus,
         path,
-        encoder=settings.encoder,
-        extractor=settings.extractor,
         triples=triples,
         cache=work / "cache.sqlite",
+        **how,
     )
     if wanted.index is None:
         stamp.write_text(text, encoding="utf-8", newline="\n")

@@ -25,7 +25,7 @@ from gfm.types import GfmError, Query
 _NODE_KEYS = ("node_input", "node_kind", "node_number", "y", "document")
 _EDGE_KEYS = ("edge_input", "edge_kind", "edge_index", "edge_triple", "edge_y")
 # Raise when the meaning of an input or of a label changes: old files are then built anew.
-_VERSION = 6
+_VERSION = 7
 
 
 def make_subgraphs(

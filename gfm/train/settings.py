@@ -27,6 +27,8 @@ class SetSettings:
         name: A name, or several with "/" between them; names the set in reports and its folder among the indexes.
         path: Folder in BEIR layout; may be left out where ``index`` and ``made`` are given.
         index: Folder of its index; inside the work folder, and rebuilt when the corpus changes, unless given.
+        encoder: That of its index, in place of the run's.
+        extractor: That of its index, in place of the run's.
         split: Name of the qrels file; may be left out where there is one.
         triples: A triples.jsonl of given triples, see `GraphIndex.build`.
         weight: How often a question of it is seen in one pass over the data; 0.5 is every second pass.
@@ -38,6 +40,8 @@ class SetSettings:
     name: str
     path: str | None = None
     index: str | None = None
+    encoder: str | None = None
+    extractor: str | None = None
     split: str | None = None
     triples: str | None = None
     weight: float = 1.0

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gfm import cli_exchange
+from gfm.cli import exchange as command
 from gfm.exchange import formats, graphml
 from gfm.exchange.exchange import export_graph
 from gfm.exchange.tables import GraphTables
@@ -12,7 +12,7 @@ from gfm.types import Document, GfmError
 
 
 def test_the_command_line_knows_the_same_formats() -> None:
-    assert cli_exchange.FORMATS == formats.NAMES
+    assert command.FORMATS == formats.NAMES
 
 
 def test_a_path_in_no_format_tells_every_layout_that_was_tried(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ Where another file already proves a row, it is named here and not repeated.
 
 | Bad input | Here | Elsewhere |
 |---|---|---|
-| Empty or blank question | every retriever | retrieve/test_base.py, test_cli.py, test_infer_door.py |
+| Empty or blank question | every retriever | retrieve/test_base.py, cli/test_app.py, test_infer_door.py |
 | No passages | an empty corpus | index/test_documents.py, index/test_builder.py |
 | Passages without entities | every retriever | retrieve/test_gnn.py (A01), index/test_builder.py |
 | Graph without edges | every retriever | retrieve/test_gnn.py, retrieve/test_candidates.py (A02) |
 | k larger than the index | every retriever | index/test_vectors.py (D02) |
 | Duplicate passage ids | – | index/test_documents.py, index/test_builder.py |
 | Missing fields | – | index/test_documents.py, extract/test_given.py |
-| Broken JSON line | corpus and triples | index/test_documents.py, extract/test_given.py, test_cli.py |
+| Broken JSON line | corpus and triples | index/test_documents.py, extract/test_given.py, cli/test_app.py |
 | BOM and CRLF | to the answer | index/test_documents.py |
 | Names in other scripts | to the answer | text/test_normalise.py, graph/test_linker.py, index/test_lexical.py |
 | A NaN vector | of a question | text/test_encoder.py, index/test_cache.py, index/test_builder.py |

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gfm.cli_options import AsJson, IndexFolder
+from gfm.cli.options import AsJson, IndexFolder
 from gfm.doors import as_typed, say, say_json
 from gfm.memory import peak_memory
 
-# As in gfm/cli.py, everything heavy is imported inside the commands.
+# As in gfm/cli/app.py, everything heavy is imported inside the commands.
 if TYPE_CHECKING:
     from gfm.index.index import GraphIndex
     from gfm.index.living import Change

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gfm.cli_options import Checkpoint, Filters, IndexFolder, RetrieverName, open_index
+from gfm.cli.options import Checkpoint, Filters, IndexFolder, RetrieverName, open_index
 from gfm.doors import as_typed, say, say_json
 from gfm.types import GfmError
 
-# As in gfm/cli.py, everything heavy is imported inside the command.
+# As in gfm/cli/app.py, everything heavy is imported inside the command.
 if TYPE_CHECKING:
     from gfm.answer.answer import Answer, Answerer
     from gfm.llm.port import LLM

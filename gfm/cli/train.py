@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gfm.cli_options import AsJson
+from gfm.cli.options import AsJson
 from gfm.doors import hydra_door, say, say_json
 
 _EXAMPLES = (

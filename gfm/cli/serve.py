@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gfm.cli_options import Checkpoint, IndexFolder, RetrieverName
+from gfm.cli.options import Checkpoint, IndexFolder, RetrieverName
 from gfm.doors import say
 
-# As in gfm/cli.py, everything heavy is imported inside the commands.
+# As in gfm/cli/app.py, everything heavy is imported inside the commands.
 if TYPE_CHECKING:
     from gfm.retrieve.base import Retriever
 

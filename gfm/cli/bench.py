@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from gfm.cli_options import AsJson
+from gfm.cli.options import AsJson
 from gfm.doors import as_typed, say_json
 
 if TYPE_CHECKING:

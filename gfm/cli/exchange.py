@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gfm.cli_options import AsJson, IndexFolder, open_index
+from gfm.cli.options import AsJson, IndexFolder, open_index
 from gfm.doors import say, say_json
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gfm.cli_index import hub_rows
+from gfm.cli.index import hub_rows
 from gfm.graph import knowledge_graph
 from gfm.index.index import GraphIndex
 from tests.conftest import Gfm

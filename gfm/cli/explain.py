@@ -8,7 +8,7 @@ from typing import Annotated, cast
 
 import typer
 
-from gfm.cli_options import Checkpoint, IndexFolder, Question, known_retriever, open_index
+from gfm.cli.options import Checkpoint, IndexFolder, Question, known_retriever, open_index
 from gfm.doors import as_typed, say, say_json
 from gfm.retrievers import NAMES
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import typer
 
-from gfm import cli
+from gfm.cli.app import app, main
 
-COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 SERVERS = {"serve", "mcp"}  # they run until they are stopped, and speak for themselves
 NO_JSON = SERVERS
 QUESTION = "Who built Tarn Mill?"
@@ -64,7 +64,7 @@ class Terminal:
         self.monkeypatch.setattr(sys, "argv", ["gfm", *arguments])
         status = 0
         try:
-            cli.main()
+            main()
         except SystemExit as stop:
             status = int(stop.code or 0)
         for stream in streams.values():
@@ -148,7 +148,7 @@ def test_an_interrupt_is_one_line_and_status_130(terminal: Terminal, name: str) 
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    (command,) = [c for c in cli.app.registered_commands if name in {c.name, getattr(c.callback, "__name__", "")}]
+    (command,) = [c for c in app.registered_commands if name in {c.name, getattr(c.callback, "__name__", "")}]
     terminal.monkeypatch.setattr(command, "callback", interrupted)
     assert terminal(name) == (130, "", "error: interrupted\n")
 

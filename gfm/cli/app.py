@@ -1,4 +1,4 @@
-"""The command line: demo, index, search, stats; the other files named cli have the rest."""
+"""The command line: demo, index, search, stats; the other files of this room have the rest."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from gfm import __version__, cli_ask, cli_bench, cli_doctor, cli_exchange, cli_explain, cli_llm, cli_serve, cli_train
-from gfm.cli_index import hub_rows, register, seconds_line
-from gfm.cli_options import AsJson, Checkpoint, Filters, IndexFolder, Question, RetrieverName, open_index
+from gfm import __version__
+from gfm.cli import ask, bench, doctor, exchange, explain, llm, serve, train
+from gfm.cli.index import hub_rows, register, seconds_line
+from gfm.cli.options import AsJson, Checkpoint, Filters, IndexFolder, Question, RetrieverName, open_index
 from gfm.doors import as_typed, errors_as_one_line, tolerant_output
 from gfm.doors import say as _say
 from gfm.doors import say_json as _say_json
@@ -79,12 +80,10 @@ def _options(
     """A trained graph retriever for retrieval-augmented generation."""
 
 
-app.command("ask", short_help="Answer a question, with citations.", epilog=cli_ask.ASK_EXAMPLES)(cli_ask.ask)
-app.command("bench", short_help="Compare retrievers on question sets.", epilog=cli_bench.BENCH_EXAMPLES)(
-    cli_bench.bench
-)
-app.command("convert", short_help="Make a question set of an official file.", epilog=cli_bench.CONVERT_EXAMPLES)(
-    cli_bench.convert
+app.command("ask", short_help="Answer a question, with citations.", epilog=ask.ASK_EXAMPLES)(ask.ask)
+app.command("bench", short_help="Compare retrievers on question sets.", epilog=bench.BENCH_EXAMPLES)(bench.bench)
+app.command("convert", short_help="Make a question set of an official file.", epilog=bench.CONVERT_EXAMPLES)(
+    bench.convert
 )
 
 
@@ -149,7 +148,7 @@ def index(
     extractors = make_extractors(extractor, triples, {d.id for d in found.documents})
     settings = BuildSettings(chunk_tokens=chunk_tokens, chunk_overlap=chunk_overlap)
     loaded = load_encoder(encoder)
-    cli_llm.show_plan(extractors, found.documents, loaded, settings, cache, out, dry_run, as_json)
+    llm.show_plan(extractors, found.documents, loaded, settings, cache, out, dry_run, as_json)
     if dry_run:
         return
     made = GraphIndex.build_from(found.documents, extractors, out, loaded, aliases, settings, cache)
@@ -157,13 +156,13 @@ def index(
     if chunk_tokens > made.encoder.max_tokens:
         _warn(f"the encoder reads {made.encoder.max_tokens} tokens: passages hold no more, not {chunk_tokens}")
     _warn_of_bare_passages(made)
-    asked = cli_llm.asked(extractors)
+    asked = llm.asked(extractors)
     if as_json:
         row = {"path": str(out.absolute()), "generation": made.generation, "counts": made.manifest["counts"]}
         _account(made.account, as_json, **row, seconds=made.build_seconds, **asked)
         return
     _show_built(made, out)
-    cli_llm.show_asked(extractors)
+    llm.show_asked(extractors)
 
 
 def _show_built(made: GraphIndex, out: Path) -> None:
@@ -178,7 +177,7 @@ def _show_built(made: GraphIndex, out: Path) -> None:
 
 
 register(app)
-cli_train.register(app)
+train.register(app)
 
 
 @app.command("search", short_help="Ask an index.", epilog=_EXAMPLES["search"])
@@ -317,10 +316,7 @@ def _shell(path: Path) -> str:
     return shlex.quote(str(path))
 
 
-cli_exchange.register(app, _show_built, _DEFAULT_ENCODER)
-cli_explain.register(app)
-cli_doctor.register(app)
-cli_serve.register(app)
-
-if __name__ == "__main__":
-    main()
+exchange.register(app, _show_built, _DEFAULT_ENCODER)
+explain.register(app)
+doctor.register(app)
+serve.register(app)
