@@ -152,7 +152,6 @@ class EntityPPRRetriever:
             seconds=clock.seconds,
         )
 
-
     def rank_entities(self, query: str | Query, top_k: int = 10) -> list[Hit[Entity]]:
         """The entities with the most mass; none where the question names none."""
         _, rank = self._mass(as_query(query, top_k), Stopwatch())

@@ -11,7 +11,6 @@ from gfm.graph.pagerank import push
 from gfm.index.index import GraphIndex
 from gfm.types import GfmError
 
-
 _MAY_BE_ZERO = {"named", "hops", "walk", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"}
 
 
