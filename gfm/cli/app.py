@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 from gfm import __version__
 from gfm.cli import ask, bench, doctor, exchange, explain, llm, serve, train
@@ -20,6 +18,8 @@ from gfm.doors import say_json as _say_json
 
 # Everything that loads torch or spaCy is imported inside the commands, so that --help answers at once.
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from gfm.eval.demo import Demo
     from gfm.index.account import Account
     from gfm.index.index import GraphIndex
@@ -281,6 +281,8 @@ def _account(account: Account, as_json: bool, **beside: Any) -> None:
 
 
 def _counts(opened: GraphIndex, names: tuple[str, ...] = _COUNTS) -> None:
+    from rich.table import Table
+
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column()
     table.add_column(justify="right", no_wrap=True)
@@ -290,6 +292,8 @@ def _counts(opened: GraphIndex, names: tuple[str, ...] = _COUNTS) -> None:
 
 
 def _show_demo(result: Demo) -> None:
+    from rich.table import Table
+
     from gfm import report
     from gfm.context import build_context
     from gfm.eval.demo import table_rows
@@ -312,6 +316,8 @@ def _show_demo(result: Demo) -> None:
 
 
 def _console() -> Console:
+    from rich.console import Console
+
     return Console(markup=False, highlight=False, emoji=False)
 
 

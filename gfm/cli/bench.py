@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from gfm.cli.options import AsJson, IndexFolder, open_index
 from gfm.doors import as_typed, say_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from gfm.eval.bench import Bench
     from gfm.eval.tables import Table
 
@@ -147,10 +148,16 @@ def _note(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _print(table: Table, console: Console | None = None) -> None:
+def _console() -> Console:
+    from rich.console import Console
+
+    return Console(markup=False, highlight=False, emoji=False)
+
+
+def _print(table: Table) -> None:
     from gfm.eval.tables import as_rich
 
-    console = console or Console(markup=False, highlight=False, emoji=False)
+    console = _console()
     console.print(f"\n{table.title}", style="bold")
     console.print(as_rich(table))
     for line in table.notes:
@@ -161,9 +168,9 @@ def _show(result: Bench) -> None:
     """All tables, then how they were made, then what an earlier run says to it."""
     from gfm.eval.tables import methods, tables
 
-    console = Console(markup=False, highlight=False, emoji=False)
+    console = _console()
     for table in tables(result.report):
-        _print(table, console)
+        _print(table)
     console.print("\nHow")
     for line in methods(result.report):
         console.print(f"- {line}")

@@ -44,7 +44,7 @@ class AnswerReport:
         answers: How many answers those questions have.
         unknown: Those of them that no entity of the index is: always missed.
         named: Those that the question itself names, and that so are ruled out: always missed.
-        retrievers: By label and hops: ``mean``, ``low`` and ``high`` of each of `METRICS`, and ``ms``, the median time of a
+        retrievers: By label and hops: ``mean``, ``low`` and ``high`` of each of `METRICS`; ``ms``, the median time of a
             question with its encoding.
     """
 

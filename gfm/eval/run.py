@@ -20,7 +20,6 @@ from gfm.index.part import where
 from gfm.progress import track
 from gfm.report import as_json
 from gfm.retrieve.base import Retriever, as_query, document_scores
-from gfm.retrieve.features import question_parts
 from gfm.retrievers import TRAINED, load_retriever
 from gfm.text.encoder import Encoder, load_encoder
 from gfm.types import GfmError, Query, Retrieval
@@ -78,7 +77,10 @@ class EncodedQueries:
         self._known: dict[str, np.ndarray] = {}
         self._seconds: dict[str, float] = {}
         self.seconds = self._learn(questions)
-        self._learn([part for text in questions for part in question_parts(text)] if with_parts else [])
+        if with_parts:
+            from gfm.retrieve.features import question_parts
+
+            self._learn([part for text in questions for part in question_parts(text)])
         self.spent = 0.0
 
     def _learn(self, texts: Sequence[str]) -> float:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from gfm.graph.knowledge_graph import KnowledgeGraph
 
@@ -16,6 +14,9 @@ def bare_passages(graph: KnowledgeGraph) -> int:
 
 def components(graph: KnowledgeGraph) -> np.ndarray:
     """Nodes of each connected part of the graph, int64[·], the largest first; a bare passage is a part of its own."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
     n = graph.num_nodes
     edges = csr_array((np.ones(graph.num_edges, dtype=np.int8), graph.edge_index[1], graph.node_ptr), shape=(n, n))
     _, labels = connected_components(edges, directed=False)

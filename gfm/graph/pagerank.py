@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from math import ceil, log
+from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from gfm.graph.knowledge_graph import KnowledgeGraph, expand
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 def transition(graph: KnowledgeGraph) -> np.ndarray:
@@ -22,6 +25,8 @@ def walk_matrix(graph: KnowledgeGraph, weight: np.ndarray | None = None) -> csr_
         graph: The graph.
         weight: float[E], in place of the edges' own weights; an edge of weight 0 is none.
     """
+    from scipy.sparse import csr_array
+
     share = _share(graph, graph.edge_weight if weight is None else weight)
     source, target = graph.edge_index.astype(np.int32)  # half the bytes to read in each product
     matrix = csr_array((share, (target, source)), shape=(graph.num_nodes, graph.num_nodes))

@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
-import bm25s
 import numpy as np
 
+from gfm.deferred import deferred
 from gfm.graph.knowledge_graph import expand, pointers
 from gfm.graph.occurrences import Numbers
 from gfm.text.normalise import words
@@ -32,15 +33,18 @@ class Lexical:
     def __init__(self, vocabulary: dict[str, int], arrays: dict[str, np.ndarray], num_passages: int):
         self.vocabulary, self._arrays = vocabulary, arrays
         self.idf, self.name_ptr, self.name_token = arrays["idf"], arrays["name_ptr"], arrays["name_token"]
-        self._bm25 = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
-        self._bm25.scores = {
-            "data": arrays["bm25_data"],
-            "indices": arrays["bm25_indices"],
-            "indptr": arrays["bm25_indptr"],
-            "num_docs": num_passages,
-        }
-        self._bm25.nonoccurrence_array = None
         self.num_passages = num_passages
+
+    @cached_property
+    def _bm25(self) -> Any:
+        with deferred("scipy.sparse"):  # it makes scores, which are made here already
+            import bm25s
+
+        made = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
+        made.scores = {name: self._arrays[f"bm25_{name}"] for name in ("data", "indices", "indptr")}
+        made.scores["num_docs"] = self.num_passages
+        made.nonoccurrence_array = None
+        return made
 
     def part(self, moved: np.ndarray, old_names: Sequence[str], names: Sequence[str]) -> Lexical:
         """Statistics of some of the passages and of some of the names, as if there were no others.
@@ -74,7 +78,7 @@ class Lexical:
 
     def coverage(self, token_ids: np.ndarray, passages: np.ndarray) -> np.ndarray:
         """Idf-weighted share of the tokens that stand in each of the given passages, float32[len(passages)]."""
-        ptr, rows = self._bm25.scores["indptr"], self._bm25.scores["indices"]
+        ptr, rows = self._arrays["bm25_indptr"], self._arrays["bm25_indices"]
         found = np.zeros(self.num_passages, dtype=np.float32)
         for token in token_ids:
             found[rows[ptr[token] : ptr[token + 1]]] += self.idf[token]

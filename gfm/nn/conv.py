@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import MessagePassing
+
+from gfm.nn.geometric import MessagePassing
 
 
 def _most(messages: Tensor, target: Tensor, num_nodes: int) -> Tensor:

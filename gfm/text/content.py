@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gfm.text.encoding import decode, read_bytes
-from gfm.text.markup import Markup, read_html, read_markdown, short_title
-from gfm.text.pdf import read_pdf
-from gfm.text.reading import is_blank, printable
+from gfm.text.reading import is_blank, printable, short_title
 from gfm.types import GfmError, Section
+
+if TYPE_CHECKING:
+    from gfm.text.markup import Markup
 
 _MARKDOWN = {".md", ".markdown"}
 _HTML = {".html", ".htm"}
@@ -55,6 +56,8 @@ def read_content(path: Path, title: str, encoding: str | None = None) -> Content
     data = read_bytes(path)
     kind = path.suffix.lower()
     if kind == ".pdf" and data:
+        from gfm.text.pdf import read_pdf
+
         text, pages = read_pdf(data)
         content = Content(short_title(title), text, "", metadata={"pages": pages})
         problem = f"no text: pictures alone on its {len(pages)} page{'s' * (len(pages) != 1)}; run OCR over it first"
@@ -68,11 +71,11 @@ def read_content(path: Path, title: str, encoding: str | None = None) -> Content
 
 
 def _plain(kind: str, text: str, title: str, stated: str) -> Content:
-    if kind in _MARKDOWN:
-        return _from_markup(read_markdown(text, title), stated)
-    if kind in _HTML:
-        return _from_markup(read_html(text, title), stated)
-    return Content(short_title(title), printable(text), stated)
+    if kind not in _MARKDOWN | _HTML:
+        return Content(short_title(title), printable(text), stated)
+    from gfm.text.markup import read_html, read_markdown  # its libraries are for those who index such files
+
+    return _from_markup((read_html if kind in _HTML else read_markdown)(text, title), stated)
 
 
 def _from_markup(found: Markup, stated: str) -> Content:

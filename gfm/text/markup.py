@@ -11,7 +11,7 @@ from bs4.element import NavigableString, PreformattedString
 from markdown_it import MarkdownIt
 
 from gfm.text.normalise import clean
-from gfm.text.reading import one_line, printable
+from gfm.text.reading import one_line, printable, short_title
 from gfm.types import Section
 
 # Signs that no text holds once it is `printable`: the ends of blocks, of lines and of cells, and a space to be kept.
@@ -34,7 +34,6 @@ _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)",
 _TITLE_LINE = re.compile(r"^title:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE)
 _COMMONMARK = MarkdownIt("commonmark").enable("table")
 _BRACKETS = str.maketrans("()\uff08\uff09", "[][]")  # the second pair is full-width
-_MAX_TITLE = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +168,3 @@ def _section_title(path: dict[int, str], title: str) -> str:
     inner = ": ".join(text for level, text in path.items() if level > 1).translate(_BRACKETS)
     root = short_title(path.get(1, title))
     return f"{root} ({short_title(inner)})" if inner and inner != root else root
-
-
-def short_title(title: str) -> str:
-    """A title on one line, cut after some 120 characters: what is longer is no title."""
-    line = one_line(title)
-    return line if len(line) <= _MAX_TITLE else line[:_MAX_TITLE].rsplit(" ", 1)[0] + "…"

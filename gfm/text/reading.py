@@ -16,6 +16,7 @@ from gfm.text.normalise import is_visible
 from gfm.types import GfmError
 
 _DROPPED = ("Cc", "Cs")
+_MAX_TITLE = 120
 _COLUMNS = {"text", "id", "_id", "title"}
 
 
@@ -37,6 +38,12 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """`printable` text with every run of white space collapsed to one space: for titles and questions."""
     return " ".join(printable(text).split())
+
+
+def short_title(title: str) -> str:
+    """A title on one line, cut after some 120 characters: what is longer is no title."""
+    line = one_line(title)
+    return line if len(line) <= _MAX_TITLE else line[:_MAX_TITLE].rsplit(" ", 1)[0] + "…"
 
 
 def is_blank(text: str) -> bool:

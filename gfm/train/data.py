@@ -14,7 +14,6 @@ import lightning as L
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
-from torch_geometric.data import Batch, Data
 
 from gfm import __version__
 from gfm.eval.answers import held_out, read_answer_questions
@@ -23,6 +22,7 @@ from gfm.eval.beir import load_dataset
 from gfm.index.documents import read_documents
 from gfm.index.index import GraphIndex
 from gfm.index.store import CURRENT, file_hash
+from gfm.nn.geometric import Batch, Data
 from gfm.retrieve.signals import CandidateSettings
 from gfm.train.augment import AugmentSettings, vary
 from gfm.train.dataset import cached_subgraphs
@@ -255,12 +255,13 @@ def _index(wanted: SetSettings, dataset: QuestionSet | None, settings: DataSetti
     path = Path(wanted.index) if wanted.index else work / "index" / wanted.name
     stamp = path.with_name(f"{path.name}.source.json")
     triples = Path(wanted.triples) if wanted.triples else None
-    how = {"encoder": wanted.encoder or settings.encoder, "extractor": wanted.extractor or settings.extractor}
+    encoder, extractor = wanted.encoder or settings.encoder, wanted.extractor or settings.extractor
     source = {
         "gfm": __version__,
         "corpus": file_hash(dataset.corpus),
         "triples": file_hash(triples) if triples and triples.is_file() else None,
-        **how,
+        "encoder": encoder,
+        "extractor": extractor,
     }
     text = json.dumps(source, indent=1, sort_keys=True) + "\n"
     is_current = wanted.index is not None or (stamp.is_file() and stamp.read_text(encoding="utf-8") == text)
@@ -273,9 +274,10 @@ def _index(wanted: SetSettings, dataset: QuestionSet | None, settings: DataSetti
     index = GraphIndex.build(
         dataset.corpus,
         path,
+        encoder=encoder,
+        extractor=extractor,
         triples=triples,
         cache=work / "cache.sqlite",
-        **how,
     )
     if wanted.index is None:
         stamp.write_text(text, encoding="utf-8", newline="\n")

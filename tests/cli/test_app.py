@@ -302,10 +302,33 @@ def test_names_that_stand_here_for_a_fast_start_are_those_of_the_rooms(gfm: Gfm)
     assert f"default: {DEFAULT_ENCODER}" in gfm("index", "--help")[1].replace("\n", " ")
 
 
-def test_help_loads_no_heavy_library(repository: Path) -> None:
-    code = "import sys, gfm.cli; print(sorted({'torch', 'spacy', 'faiss', 'transformers', 'hydra'} & set(sys.modules)))"
+# What a command must not wait for; a name without a dot stands for all of its parts.
+NEVER = {"transformers", "sentence_transformers", "sklearn", "spacy", "hydra", "lightning", "bs4", "scipy.sparse._base"}
+NO_NETWORK = {"torch", "torch_geometric", "rich"} | NEVER
+
+
+@pytest.mark.parametrize(
+    ("arguments", "without"),
+    [
+        (("--help",), {"numpy", "faiss"} | NO_NETWORK),
+        (("stats", "INDEX", "--json"), {"bm25s", "scipy"} | NO_NETWORK),
+        (("search", "INDEX", "Port Isk", "--retriever", "bm25"), NO_NETWORK),
+        (("search", "INDEX", QUESTION, "--checkpoint", "NET"), {"torch._dynamo.utils", "sympy"} | NEVER),
+    ],
+)
+def test_a_command_waits_for_no_library_that_it_does_not_need(
+    repository: Path, z_index: Path, untrained: Path, arguments: tuple[str, ...], without: set[str]
+) -> None:
+    typed = ["gfm", *({"INDEX": str(z_index), "NET": str(untrained)}.get(word, word) for word in arguments)]
+    code = (
+        f"import sys; sys.argv = {typed!r}\nfrom gfm.cli import main\n"
+        "try: main()\nexcept SystemExit as stop: assert not stop.code\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    loaded = done.stderr.split()
+    assert "typer" in loaded
+    assert without & {*loaded, *(name.partition(".")[0] for name in loaded)} == set()
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gfm.text.markup import Markup, read_html, read_markdown, short_title
+from gfm.text.markup import Markup, read_html, read_markdown
 from gfm.text.reading import printable
 
 
@@ -140,9 +140,3 @@ def test_sections_stand_in_order_and_leave_out_headings_alone(lines: list[str]) 
         assert set(found.text[end : section.start].split()) <= {"A", "B"}
         end = section.end
     assert not found.sections or end == len(found.text)
-
-
-def test_a_title_is_one_short_line() -> None:
-    assert short_title(" Tarn\n Mill ") == "Tarn Mill"
-    assert short_title("word " * 40) == "word " * 23 + "word…"
-    assert len(short_title("x" * 500)) == 121

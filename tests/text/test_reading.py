@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gfm.text.reading import is_blank, read_lines, read_rows, read_table
+from gfm.text.reading import is_blank, read_lines, read_rows, read_table, short_title
 from gfm.types import GfmError
 
 FILE = Path("t.csv")
@@ -96,3 +96,9 @@ def test_lines_in_another_encoding(tmp_path: Path) -> None:
 )
 def test_blank_is_what_nobody_sees(text: str, blank: bool) -> None:
     assert is_blank(text) is blank
+
+
+def test_a_title_is_one_short_line() -> None:
+    assert short_title(" Tarn\n Mill ") == "Tarn Mill"
+    assert short_title("word " * 40) == "word " * 23 + "word…"
+    assert len(short_title("x" * 500)) == 121

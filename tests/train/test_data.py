@@ -156,6 +156,19 @@ def test_an_index_that_is_named_is_opened_as_it_is(make_settings: Settings, tmp_
     assert data.loaded[0].encoder == "hashing:64"
 
 
+def test_a_set_may_have_an_encoder_and_an_extractor_of_its_own(
+    make_settings: Settings, mills: Path, tmp_path: Path
+) -> None:
+    settings = make_settings()
+    plain = SetSettings("plain", str(mills), triples=str(mills / "triples.jsonl"))
+    other = SetSettings("other", str(mills), encoder="hashing:32", extractor="none")
+    data = SubgraphData(replace(settings, data=replace(settings.data, sets=(plain, other), work_dir=str(tmp_path))))
+    data.setup()
+    assert [s.encoder for s in data.loaded] == ["hashing:64", "hashing:32"]
+    stated = [bool((d.edge_triple >= 0).any()) for s in data.loaded for d in s.train[:1]]
+    assert stated == [True, False]  # without an extractor there are titles, and no facts
+
+
 def only(settings: TrainSettings, wanted: SetSettings) -> SubgraphData:
     return SubgraphData(replace(settings, data=replace(settings.data, sets=(wanted,))))
 
