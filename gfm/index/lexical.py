@@ -84,6 +84,27 @@ class Lexical:
             found[rows[ptr[token] : ptr[token + 1]]] += self.idf[token]
         return np.asarray(found[passages] / max(float(self.idf[token_ids].sum()), _EPSILON), dtype=np.float32)
 
+    @cached_property
+    def _names_of(self) -> tuple[np.ndarray, np.ndarray]:
+        """CSR of `name_token` by token: pointers int64[V+1], and the names that hold each token, ascending."""
+        order = np.argsort(self.name_token, kind="stable")
+        owner = np.repeat(np.arange(len(self.name_ptr) - 1), np.diff(self.name_ptr))
+        return pointers(self.name_token, len(self.vocabulary)), owner[order]
+
+    def named(self, token_ids: np.ndarray) -> np.ndarray:
+        """Names whose tokens are all among the given ones, the rarest first (sum of idf, then number), int64[·].
+
+        A name whose tokens are some of those of another such name is left out: "Mill" is not meant by "Tarn Mill".
+        """
+        ptr, names = self._names_of
+        positions, _ = expand(ptr, token_ids)
+        found, count = np.unique(names[positions], return_counts=True)
+        whole = found[count == np.diff(self.name_ptr)[found]]
+        tokens = {int(i): frozenset(self.name_token[self.name_ptr[i] : self.name_ptr[i + 1]].tolist()) for i in whole}
+        left = [i for i, own in tokens.items() if not any(own < other for other in tokens.values())]
+        rarity = [-float(self.idf[list(tokens[i])].sum()) for i in left]
+        return np.array(left, dtype=np.int64)[np.lexsort((left, rarity))]
+
     def name_overlap(self, entities: np.ndarray, token_ids: np.ndarray) -> np.ndarray:
         """Idf-weighted share of each name's tokens that are among the given ones, float32[len(entities)]."""
         positions, owner = expand(self.name_ptr, entities)

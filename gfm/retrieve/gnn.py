@@ -136,6 +136,12 @@ class GNNRetriever:
         done.result.seconds.update(clock.seconds)
         return done
 
+    def rank_entities(self, query: str | Query, top_k: int = 10) -> list[Hit[Entity]]:
+        """The best entities of the whole candidate subgraph, also of what is pruned in a result."""
+        done = self.explain(query, top_k)
+        entities = done.found.entities
+        return ranked(self.index.entities, entities, done.node[: len(entities)], top_k)
+
     def _result(
         self,
         query: Query,

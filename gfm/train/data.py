@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from gfm import __version__
+from gfm.eval.answers import held_out, read_answer_questions
 from gfm.eval.beir import Dataset as QuestionSet
 from gfm.eval.beir import load_dataset
 from gfm.index.documents import read_documents
@@ -185,12 +186,16 @@ def _pass(sizes: Sequence[int], weights: Sequence[float], seed: int, number: int
 
 def _load(wanted: SetSettings, settings: DataSettings, candidates: CandidateSettings) -> LoadedSet:
     dataset = _read(wanted, wanted.path) if wanted.path else None
+    candidates = replace(candidates, **wanted.candidates) if wanted.candidates else candidates
     split = partial(split_questions, wanted=wanted, val_share=settings.val_share, seed=settings.split_seed)
     if dataset:
         split(dataset.judged())  # an empty split is found before the index is built
     index = _index(wanted, dataset, settings)
     made = make_questions(index, wanted.made, settings.split_seed) if wanted.made else ([], {})
     asked, gold = (dataset.judged(), dataset.qrels) if dataset else made
+    if wanted.answers:
+        asked = [query for query in read_answer_questions(wanted.answers) if not held_out(query)]
+        gold = {query.id: {} for query in asked}
     train, validation = split(asked)
     pools = [(train, gold)]
     if dataset and wanted.one_hop:

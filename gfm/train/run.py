@@ -233,6 +233,8 @@ def export(folder: Path, settings: TrainSettings, best: Best, loaded: Sequence[L
             "limit": wanted.limit,
             "one_hop": wanted.one_hop,
             "made": wanted.made,
+            "answers": wanted.answers is not None,
+            "candidates": wanted.candidates,
             "train": len(s.train),
             "validation": len(s.validation),
             "encoder": s.encoder,
