@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from gfm.deferred import deferred
 from gfm.graph.knowledge_graph import expand, pointers
 from gfm.graph.occurrences import Numbers
 from gfm.text.normalise import words
@@ -37,8 +36,7 @@ class Lexical:
 
     @cached_property
     def _bm25(self) -> Any:
-        with deferred("scipy.sparse"):  # it makes scores, which are made here already
-            import bm25s
+        import bm25s
 
         made = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
         made.scores = {name: self._arrays[f"bm25_{name}"] for name in ("data", "indices", "indptr")}

@@ -282,9 +282,6 @@ def _open_model(source: str, device: str) -> Any:
     """A model from a folder, from the hub, or, where the hub does not answer, from the local model cache."""
     if not source.strip():
         raise FileNotFoundError("an empty name")
-    import torch._dynamo
-
-    _ = torch._dynamo.__file__  # where its import waits (`gfm.deferred`), transformers would wake it in mid-import
     from sentence_transformers import SentenceTransformer
 
     refusal = "" if Path(source).is_dir() else _hub_refusal(source)

@@ -14,6 +14,7 @@ import lightning as L
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
+from torch_geometric.data import Batch, Data
 
 from gfm import __version__
 from gfm.eval.answers import held_out, read_answer_questions
@@ -22,7 +23,6 @@ from gfm.eval.beir import load_dataset
 from gfm.index.documents import read_documents
 from gfm.index.index import GraphIndex
 from gfm.index.store import CURRENT, file_hash
-from gfm.nn.geometric import Batch, Data
 from gfm.retrieve.signals import CandidateSettings
 from gfm.train.augment import AugmentSettings, vary
 from gfm.train.dataset import cached_subgraphs

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
+from torch_geometric.data import Data
 
 from gfm.index.index import GraphIndex
-from gfm.nn.geometric import Data
 from gfm.progress import track
 from gfm.retrieve.candidates import CandidateBuilder
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, question_parts, subgraph

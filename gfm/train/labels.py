@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 
 from gfm.index.index import GraphIndex
-from gfm.nn.geometric import Data
 from gfm.text.normalise import name_key
 
 

@@ -14,8 +14,8 @@ import torch
 from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch_geometric.data import Batch
 
-from gfm.nn.geometric import Batch
 from gfm.nn.loss import retrieval_loss
 from gfm.nn.model import GraphRetrieverModel, ModelSettings
 from gfm.train.inputs import blind
