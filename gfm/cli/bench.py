@@ -1,4 +1,4 @@
-"""The commands that measure: bench and convert."""
+"""The commands that measure: bench, answers and convert."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gfm.cli.options import AsJson
+from gfm.cli.options import AsJson, IndexFolder, open_index
 from gfm.doors import as_typed, say_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from gfm.eval.bench import Bench
+    from gfm.eval.tables import Table
 
 # \b keeps the line breaks of what follows.
 BENCH_EXAMPLES = (
@@ -23,6 +26,7 @@ BENCH_EXAMPLES = (
     "  gfm bench sets/2wiki --retrievers gfm,bm25 --limit 100\n"
     "  gfm bench --config baselines --root sets"
 )
+ANSWERS_EXAMPLES = "\b\nExample:\n  gfm answers films_index questions/ --limit 300"
 CONVERT_EXAMPLES = "\b\nExample:\n  gfm convert musique_ans_v1.0_dev.jsonl --out sets/m"
 
 
@@ -81,12 +85,44 @@ def bench(
     }
     settings = bench_settings(given, config)
     command = shlex.join(["gfm", *map(as_typed, sys.argv[1:])])
-    result = run(settings, lambda line: print(line, file=sys.stderr, flush=True), command)
+    result = run(settings, _note, command)
     if as_json:
         print(json.dumps({**result.report, "repeated": result.repeated}, indent=1, sort_keys=True, allow_nan=False))
         return
     _show(result)
     print(f"\nWrote bench.json, bench.md and the runs to {settings.out}")
+
+
+def answers(
+    index_folder: IndexFolder,
+    questions: Annotated[
+        Path,
+        typer.Argument(metavar="QUESTIONS", help='JSONL with "answers": ["NAME"]; or a folder of queries*.jsonl.'),
+    ],
+    retrievers: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="Names, YAML files, or folders of trained networks.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Most questions of each number of hops.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Of that draw and the intervals.")] = 0,
+    held_out: Annotated[
+        bool, typer.Option("--held-out", help="Only the half of the questions that training never sees.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare retrievers by the entities that they answer with: Hits@1 and MRR, by hops."""
+    from gfm.eval import answers as run
+    from gfm.eval.settings import entries
+
+    asked = [q for q in run.read_answer_questions(questions) if not held_out or run.held_out(q)]
+    chosen = entries(retrievers) if retrievers else run.RETRIEVERS
+    index = open_index(index_folder)
+    report = run.bench_answers(index, run.draw(asked, limit, seed), chosen, seed, _note)
+    if as_json:
+        say_json(asdict(report))
+        return
+    _print(run.table(report))
 
 
 def convert(
@@ -108,18 +144,33 @@ def convert(
     print(f"next: gfm bench {shlex.quote(str(out))}")
 
 
-def _show(result: Bench) -> None:
-    """All tables, then how they were made, then what an earlier run says to it."""
+def _note(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _console() -> Console:
     from rich.console import Console
 
-    from gfm.eval.tables import as_rich, methods, tables
+    return Console(markup=False, highlight=False, emoji=False)
 
-    console = Console(markup=False, highlight=False, emoji=False)
+
+def _print(table: Table) -> None:
+    from gfm.eval.tables import as_rich
+
+    console = _console()
+    console.print(f"\n{table.title}", style="bold")
+    console.print(as_rich(table))
+    for line in table.notes:
+        console.print(line)
+
+
+def _show(result: Bench) -> None:
+    """All tables, then how they were made, then what an earlier run says to it."""
+    from gfm.eval.tables import methods, tables
+
+    console = _console()
     for table in tables(result.report):
-        console.print(f"\n{table.title}", style="bold")
-        console.print(as_rich(table))
-        for note in table.notes:
-            console.print(note)
+        _print(table)
     console.print("\nHow")
     for line in methods(result.report):
         console.print(f"- {line}")

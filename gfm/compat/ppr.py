@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,9 +13,8 @@ from gfm.graph.pagerank import pagerank, walk_matrix
 from gfm.index.index import GraphIndex
 from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector, ranked
 from gfm.retrieve.candidates import top
-from gfm.retrieve.features import NAMED
 from gfm.retrieve.signals import min_max, restart
-from gfm.types import GfmError, Query, Retrieval
+from gfm.types import Entity, GfmError, Hit, Query, Retrieval
 
 _LOG = logging.getLogger(__name__)
 
@@ -57,15 +57,16 @@ class PPRRetriever:
         self.damping = _damping("ppr", damping)
         self._walk = walk_matrix(index.graph)
 
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index, self.facts, self.phrases, self.passage_weight, self.damping)
+
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` passages with the most mass, and the phrases that it came from."""
         query, clock = as_query(query, top_k), Stopwatch()
         vector = query_vector(self.index, query, clock)
         n_e = self.index.graph.num_entities
-        with clock.stage("seeds"):
-            nodes, mass = self._seeds(vector)
-        with clock.stage("pagerank"):
-            rank = pagerank(self._walk, nodes, mass, damping=self.damping)
+        nodes, rank = self._mass(vector, clock)
         with clock.stage("rank"):
             best = top(rank[n_e:], top_k)
             hits = passage_hits(self.index, best, rank[n_e + best], top_k)
@@ -73,6 +74,20 @@ class PPRRetriever:
             entities = ranked(self.index.entities, phrases, rank[phrases])
         trace = {"retriever": "ppr", "seeds": [hit.item.name for hit in entities]}
         return Retrieval(query, entities, [], hits, "PageRank", trace=trace, seconds=clock.seconds)
+
+    def rank_entities(self, query: str | Query, top_k: int = 10) -> list[Hit[Entity]]:
+        """The entities with the most mass."""
+        query, clock = as_query(query, top_k), Stopwatch()
+        _, rank = self._mass(query_vector(self.index, query, clock), clock)
+        best = top(rank[: self.index.graph.num_entities], top_k)
+        return ranked(self.index.entities, best, rank[best])
+
+    def _mass(self, vector: np.ndarray, clock: Stopwatch) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes that the walk starts from, and the mass of every node."""
+        with clock.stage("seeds"):
+            nodes, mass = self._seeds(vector)
+        with clock.stage("pagerank"):
+            return nodes, pagerank(self._walk, nodes, mass, damping=self.damping)
 
     def _seeds(self, vector: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Nodes to start from, and their mass."""
@@ -112,15 +127,16 @@ class EntityPPRRetriever:
         self._walk = walk_matrix(graph, np.where(between, graph.edge_weight, 0.0))
         self._stated = _stated(graph)
 
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index, self.damping)
+
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages, and the named entities."""
         query, clock = as_query(query, top_k), Stopwatch()
-        index, n_e = self.index, self.index.graph.num_entities
-        with clock.stage("seeds"):
-            seeds = named_entities(index, query.text)
-            weight = 1.0 / np.maximum(index.graph.entity_df[seeds], 1)
+        index = self.index
+        seeds, rank = self._mass(query, clock)
         with clock.stage("pagerank"):
-            rank = pagerank(self._walk, seeds, weight, damping=self.damping)[:n_e]
             score = self._stated @ rank
         fallback = None if score.any() else "dense"
         if fallback:
@@ -145,14 +161,21 @@ class EntityPPRRetriever:
             seconds=clock.seconds,
         )
 
+    def rank_entities(self, query: str | Query, top_k: int = 10) -> list[Hit[Entity]]:
+        """The entities with the most mass; none where the question names none."""
+        _, rank = self._mass(as_query(query, top_k), Stopwatch())
+        best = top(rank, top_k)
+        best = best[rank[best] > 0]
+        return ranked(self.index.entities, best, rank[best])
 
-def named_entities(index: GraphIndex, text: str) -> np.ndarray:
-    """Entities that a text names, int64[·], sorted; the words of one are not all in the name of another."""
-    lexical = index.lexical
-    share = lexical.name_overlap(np.arange(index.graph.num_entities), lexical.token_ids(text))
-    found = np.flatnonzero(share >= NAMED)
-    words = {int(i): frozenset(lexical.name_token[lexical.name_ptr[i] : lexical.name_ptr[i + 1]]) for i in found}
-    return np.array([i for i in words if not any(words[i] < other for other in words.values())], dtype=np.int64)
+    def _mass(self, query: Query, clock: Stopwatch) -> tuple[np.ndarray, np.ndarray]:
+        """The named entities, and the mass of every entity."""
+        index = self.index
+        with clock.stage("seeds"):
+            seeds = np.sort(index.lexical.named(index.lexical.token_ids(query.text)))
+            weight = 1.0 / np.maximum(index.graph.entity_df[seeds], 1)
+        with clock.stage("pagerank"):
+            return seeds, pagerank(self._walk, seeds, weight, damping=self.damping)[: index.graph.num_entities]
 
 
 def _stated(graph: KnowledgeGraph) -> csr_array:

@@ -77,7 +77,7 @@ def push(
     *,
     damping: float = 0.5,
     tolerance: float = 1e-5,
-    max_rounds: int = 12,
+    max_rounds: int = 6,
 ) -> np.ndarray:
     """Approximate personalised PageRank, float64[num_nodes]; zero where the walk's mass does not reach.
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from gfm.deferred import deferred
 from gfm.graph.knowledge_graph import expand, pointers
 from gfm.graph.occurrences import Numbers
 from gfm.text.normalise import words
@@ -37,8 +36,7 @@ class Lexical:
 
     @cached_property
     def _bm25(self) -> Any:
-        with deferred("scipy.sparse"):  # it makes scores, which are made here already
-            import bm25s
+        import bm25s
 
         made = bm25s.BM25(method="lucene", k1=1.5, b=0.75)
         made.scores = {name: self._arrays[f"bm25_{name}"] for name in ("data", "indices", "indptr")}
@@ -83,6 +81,27 @@ class Lexical:
         for token in token_ids:
             found[rows[ptr[token] : ptr[token + 1]]] += self.idf[token]
         return np.asarray(found[passages] / max(float(self.idf[token_ids].sum()), _EPSILON), dtype=np.float32)
+
+    @cached_property
+    def _names_of(self) -> tuple[np.ndarray, np.ndarray]:
+        """CSR of `name_token` by token: pointers int64[V+1], and the names that hold each token, ascending."""
+        order = np.argsort(self.name_token, kind="stable")
+        owner = np.repeat(np.arange(len(self.name_ptr) - 1), np.diff(self.name_ptr))
+        return pointers(self.name_token, len(self.vocabulary)), owner[order]
+
+    def named(self, token_ids: np.ndarray) -> np.ndarray:
+        """Names whose tokens are all among the given ones, the rarest first (sum of idf, then number), int64[·].
+
+        A name whose tokens are some of those of another such name is left out: "Mill" is not meant by "Tarn Mill".
+        """
+        ptr, names = self._names_of
+        positions, _ = expand(ptr, token_ids)
+        found, count = np.unique(names[positions], return_counts=True)
+        whole = found[count == np.diff(self.name_ptr)[found]]
+        tokens = {int(i): frozenset(self.name_token[self.name_ptr[i] : self.name_ptr[i + 1]].tolist()) for i in whole}
+        left = [i for i, own in tokens.items() if not any(own < other for other in tokens.values())]
+        rarity = [-float(self.idf[list(tokens[i])].sum()) for i in left]
+        return np.array(left, dtype=np.int64)[np.lexsort((left, rarity))]
 
     def name_overlap(self, entities: np.ndarray, token_ids: np.ndarray) -> np.ndarray:
         """Idf-weighted share of each name's tokens that are among the given ones, float32[len(entities)]."""
@@ -147,15 +166,20 @@ def merge_words(
     place = np.full(len(every), -1, dtype=np.int64)
     place[used] = np.arange(len(used))
     token, name_token = place[token], place[name_token]
-    order = np.lexsort((passage, token))
+    order = _by_pair(token, passage)
     return Words(
         [every[i] for i in used],
         pointers(token, len(used)),
         passage[order].astype(np.int32),
         count[order].astype(np.int32),
         pointers(owner, len(names)),
-        name_token[np.lexsort((name_token, owner))].astype(np.int32),
+        name_token[_by_pair(owner, name_token)].astype(np.int32),
     )
+
+
+def _by_pair(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The order of int64 pairs, int64[·]; what is nearly in order already takes next to no time."""
+    return np.argsort(first * (second.max(initial=0) + 1) + second, kind="stable")
 
 
 def _name_tokens(

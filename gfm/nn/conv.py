@@ -6,8 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-
-from gfm.nn.geometric import MessagePassing
+from torch_geometric.nn import MessagePassing
 
 
 def _most(messages: Tensor, target: Tensor, num_nodes: int) -> Tensor:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch_geometric.data import Data
 
-from gfm.nn.geometric import Data
 from gfm.nn.model import Scores
 
 

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
 from gfm.graph.knowledge_graph import EDGE_KINDS
 from gfm.nn.conv import GatedConv
-from gfm.nn.geometric import Data
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from gfm.graph.pagerank import transition
 from gfm.index.index import GraphIndex
 from gfm.retrieve.signals import CandidateSettings, Signals, read_signals
 
+_FLOOR = 1e-4  # of a fact on a walk: one that the question says nothing of still leads on
 NO_HOP = 3  # hop label of an entity that only a chosen passage brought in, and of passages
 
 
@@ -81,11 +82,12 @@ class CandidateBuilder:
         return self._induce(chosen, passages, hop, len(start), hubs)
 
     def _start(self, signals: Signals) -> np.ndarray:
-        """Seeds by rank, then ends of the nearest facts by rank; distinct, capped, in that order."""
+        """Named entities by rarity, seeds and ends of the nearest facts by rank; distinct, capped, in that order."""
         graph, s = self.graph, self.settings
         triples, _ = expand(graph.fact_triple_ptr, signals.near_facts[: s.facts])
         ends = np.stack([graph.triple_head[triples], graph.triple_tail[triples]], axis=1).ravel()
-        everything = np.concatenate([signals.seeds, ends]).astype(np.int64)
+        named = self.index.lexical.named(signals.token_ids)[: s.named] if s.named else ends[:0]
+        everything = np.concatenate([named, signals.seeds, ends]).astype(np.int64)
         return distinct(everything, min(s.max_start, s.max_entities))
 
     def _grow(self, start: np.ndarray, signals: Signals, hop: dict[int, np.ndarray]) -> tuple[np.ndarray, int]:
@@ -93,6 +95,7 @@ class CandidateBuilder:
         s, graph = self.settings, self.graph
         seen = np.zeros(graph.num_entities, dtype=bool)
         seen[start] = True
+        reached = np.ones(graph.num_entities, dtype=np.float32)  # of the frontier, how well the way to it fits
         frontier, total, hubs = start, len(start), 0
         for step in range(1, s.hops + 1):
             room = min(s.beam, s.max_entities - total)
@@ -101,11 +104,17 @@ class CandidateBuilder:
             edges, met = self._edges_of(frontier, signals)
             hubs += met
             edges = edges[~seen[graph.edge_index[1, edges]]]
-            target = graph.edge_index[1, edges]
+            source, target = graph.edge_index[:, edges]
+            score = self._edge_cosine(edges, signals)
+            if s.walk:
+                score = np.maximum(score, _FLOOR) * reached[source] / np.sqrt(self.degree[source])
+            else:
+                score = score / self.log_degree[target]
             best = np.full(graph.num_entities, -np.inf, dtype=np.float32)
-            np.maximum.at(best, target, self._edge_cosine(edges, signals) / self.log_degree[target])
+            np.maximum.at(best, target, score)
             new = np.flatnonzero(best > -np.inf)
             frontier = new[top(best[new], room)]
+            reached[frontier] = best[frontier] / np.abs(best[frontier]).max(initial=_FLOOR)
             seen[frontier] = True
             total += len(frontier)
             hop[step] = frontier

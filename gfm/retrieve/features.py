@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 
 from gfm.graph.knowledge_graph import INVERSE_SUBJECT, SUBJECT, expand
-from gfm.nn.geometric import Data
 from gfm.retrieve.candidates import NO_HOP, CandidateBuilder, Candidates
 from gfm.retrieve.signals import Signals
 

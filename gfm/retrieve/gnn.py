@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 import torch
+from threadpoolctl import ThreadpoolController
 
 from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, INVERSE_FACT
 from gfm.index.index import GraphIndex
@@ -79,6 +80,7 @@ class GNNRetriever:
             raise GfmError(f"keep: expected a share above 0 and up to 1, found {keep}")
         self.index, self.model, self.keep, self.least_kept = index, model.eval(), keep, least_kept
         self.builder = CandidateBuilder(index, settings)
+        self._openmp = ThreadpoolController().select(user_api="openmp")
 
     @classmethod
     def from_pretrained(
@@ -103,6 +105,10 @@ class GNNRetriever:
             raise GfmError(f"candidates: unknown settings {', '.join(unknown)}; expected some of {', '.join(known)}")
         return cls(index, model, CandidateSettings(**chosen), keep, least_kept)
 
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index, self.model, self.builder.settings, self.keep, self.least_kept)
+
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages with the entities, facts and paths that lead to them."""
         return self.explain(query, top_k).result
@@ -118,7 +124,10 @@ class GNNRetriever:
             found = self.builder.build(signals)
         with clock.stage("inputs"):
             data = subgraph(self.builder, signals, found, vectors[1:])
-        with clock.stage("network"), torch.inference_mode():
+        # One thread: waking a second one for each of a hundred small steps takes longer than they do. Once asked, torch
+        # has given a thread that is new to it the number of the process, and does not do so later.
+        torch.get_num_threads()
+        with clock.stage("network"), torch.inference_mode(), self._openmp.limit(limits=1):
             scores = self.model(data)
             node = torch.sigmoid(scores.node).numpy().astype(np.float64)
             edge = torch.sigmoid(scores.edge).numpy().astype(np.float64)
@@ -126,6 +135,12 @@ class GNNRetriever:
             done = self._result(query, top_k, signals, found, node, edge, data.node_input[:, _OVERLAP].numpy())
         done.result.seconds.update(clock.seconds)
         return done
+
+    def rank_entities(self, query: str | Query, top_k: int = 10) -> list[Hit[Entity]]:
+        """The best entities of the whole candidate subgraph, also of what is pruned in a result."""
+        done = self.explain(query, top_k)
+        entities = done.found.entities
+        return ranked(self.index.entities, entities, done.node[: len(entities)], top_k)
 
     def _result(
         self,

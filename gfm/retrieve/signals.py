@@ -11,18 +11,23 @@ from gfm.graph.pagerank import push
 from gfm.index.index import GraphIndex
 from gfm.types import GfmError
 
+_MAY_BE_ZERO = {"named", "hops", "walk", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"}
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateSettings:
     """How a candidate subgraph is built; every number is a setting.
 
     Attributes:
+        named: Entities of which the whole name stands in the question, the rarest names; they come before the seeds.
         seeds: Entities nearest to the question (FAISS).
         facts: Nearest facts whose ends join the seeds.
         near_facts: Nearest facts whose edges are always looked at, also those of hubs.
         max_start: Cap on the entities to start from.
         hops: Steps outwards.
         beam: New entities kept a hop.
+        walk: 0, the beam judges a new entity by the fact that leads to it; 1, by the whole way from the start: the
+            product over its steps of the fact's cosine / sqrt(degree of the entity that it leaves).
         max_entities: Cap on entities.
         max_passages: Cap on passages.
         pagerank_passages: Best passages by personalised PageRank, taken first.
@@ -33,15 +38,17 @@ class CandidateSettings:
             facts and the first ``max_fanout`` are seen.
     """
 
+    named: int = 0
     seeds: int = 64
     facts: int = 32
     near_facts: int = 256
     max_start: int = 128
     hops: int = 2
     beam: int = 128
+    walk: int = 0
     max_entities: int = 256
     max_passages: int = 256
-    pagerank_passages: int = 96
+    pagerank_passages: int = 112
     bm25_passages: int = 32
     dense_passages: int = 32
     pagerank_facts: int = 5
@@ -50,9 +57,7 @@ class CandidateSettings:
     def __post_init__(self) -> None:
         """Refuse numbers that cannot be meant."""
         for name in self.__slots__:
-            least = (
-                0 if name in {"hops", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"} else 1
-            )
+            least = 0 if name in _MAY_BE_ZERO else 1
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise GfmError(f"candidates.{name}: expected {least} or more, found {value!r}")

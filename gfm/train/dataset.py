@@ -12,20 +12,20 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
+from torch_geometric.data import Data
 
 from gfm.index.index import GraphIndex
-from gfm.nn.geometric import Data
 from gfm.progress import track
 from gfm.retrieve.candidates import CandidateBuilder
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, question_parts, subgraph
 from gfm.retrieve.signals import CandidateSettings
-from gfm.train.labels import label
+from gfm.train.labels import gold_names, label
 from gfm.types import GfmError, Query
 
 _NODE_KEYS = ("node_input", "node_kind", "node_number", "y", "document")
 _EDGE_KEYS = ("edge_input", "edge_kind", "edge_index", "edge_triple", "edge_y")
 # Raise when the meaning of an input or of a label changes: old files are then built anew.
-_VERSION = 6
+_VERSION = 7
 
 
 def make_subgraphs(
@@ -35,12 +35,13 @@ def make_subgraphs(
     settings: CandidateSettings,
     title: str = "",
 ) -> list[Data]:
-    """One labelled subgraph for each question that has gold, in the order of ``queries``.
+    """One labelled subgraph for each question of ``qrels``, in the order of ``queries``.
 
-    Each carries ``num_gold``, the number of gold documents, in the candidates or not.
+    Each carries ``num_gold``, the number of gold documents, in the candidates or not; of a question without any, whose
+    gold is entities, the number of its answers.
     """
     builder = CandidateBuilder(index, settings)
-    asked = [q for q in queries if qrels.get(q.id)]
+    asked = [q for q in queries if q.id in qrels]
     vectors = index.encode([text for q in asked for text in (q.text, *question_parts(q.text))])
     out = []
     for query, (vector, *parts) in track(
@@ -50,7 +51,7 @@ def make_subgraphs(
         data = subgraph(builder, signals, builder.build(signals), np.stack(parts))
         gold = {d for d, score in qrels[query.id].items() if score > 0}
         label(data, index, gold, query.metadata)
-        data.num_gold = torch.tensor([len(gold)])
+        data.num_gold = torch.tensor([len(gold or gold_names(query.metadata))])
         out.append(data)
     return out
 

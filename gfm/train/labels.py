@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 
 from gfm.index.index import GraphIndex
-from gfm.nn.geometric import Data
 from gfm.text.normalise import name_key
 
 
 def gold_names(metadata: dict[str, Any]) -> set[str]:
     """Keys of the names that a benchmark gives with a question: ends of evidence triples, and answers."""
-    answer = metadata.get("answer", [])
+    answer = metadata.get("answers", metadata.get("answer", []))
     names = [answer] if isinstance(answer, str) else list(answer)
     for head, _, tail in metadata.get("evidences", []):
         names += [head, tail]
@@ -33,7 +33,7 @@ def label(data: Data, index: GraphIndex, gold_documents: Collection[str], metada
     number = data.node_number.numpy()
     gold_passage = np.array([d in gold_documents for d in index.document_ids])
     y = np.zeros(len(number), dtype=np.int64)
-    y[is_passage] = gold_passage[number[is_passage]]
+    y[is_passage] = gold_passage[number[is_passage]] if gold_documents else -1
     names = gold_names(metadata)
     gold_entity = np.array([entity.key in names for entity in index.entities(number[~is_passage])], dtype=bool)
     gold_entity |= np.isin(number[~is_passage], index.subjects[gold_passage])

@@ -14,8 +14,8 @@ import torch
 from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch_geometric.data import Batch
 
-from gfm.nn.geometric import Batch
 from gfm.nn.loss import retrieval_loss
 from gfm.nn.model import GraphRetrieverModel, ModelSettings
 from gfm.train.inputs import blind
@@ -150,11 +150,14 @@ class RetrievalModule(L.LightningModule):
         self._rows = []
 
     def validation_step(self, batch: Batch, batch_idx: int) -> None:
-        """Rank the documents of each question by the averaged weights."""
+        """Rank the documents of each question by the averaged weights; the entities, where nothing else is known."""
         scores = self.average(batch).node
         for number in range(int(batch.num_graphs)):
-            of = (batch.batch == number) & (batch.node_kind == 1)
-            row = document_figures(scores[of], batch.y[of], batch.document[of], int(batch.num_gold[number]))
+            mine = batch.batch == number
+            of, item = mine & (batch.node_kind == 1), batch.document
+            if bool((batch.y[of] < 0).all()):
+                of, item = mine & (batch.node_kind == 0), batch.node_number
+            row = document_figures(scores[of], batch.y[of], item[of], int(batch.num_gold[number]))
             self._rows.append((int(batch.set_number[number]), row))
 
     def on_validation_epoch_end(self) -> None:

@@ -233,14 +233,18 @@ def export(folder: Path, settings: TrainSettings, best: Best, loaded: Sequence[L
             "limit": wanted.limit,
             "one_hop": wanted.one_hop,
             "made": wanted.made,
+            "answers": wanted.answers is not None,
+            "candidates": wanted.candidates,
             "train": len(s.train),
             "validation": len(s.validation),
             "encoder": s.encoder,
+            "extractor": wanted.extractor or data.extractor,
+            "triples": wanted.triples is not None,
             "index": s.generation,
         }
         for wanted, s in zip(data.sets, loaded, strict=True)
     ]
-    how = {k: getattr(data, k) for k in ("extractor", "val_share", "split_seed", "batch_size")}
+    how = {k: getattr(data, k) for k in ("val_share", "split_seed", "batch_size")}
     save_model(
         model,
         folder,

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import torch
+from torch_geometric.data import Data
 
-from gfm.nn.geometric import Data
 from gfm.train.data import LoadedSet, SubgraphData
 from gfm.train.module import RetrievalModule
 from gfm.train.run import make_trainer, new_module, seeded

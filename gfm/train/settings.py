@@ -27,10 +27,15 @@ class SetSettings:
         name: A name, or several with "/" between them; names the set in reports and its folder among the indexes.
         path: Folder in BEIR layout; may be left out where ``index`` and ``made`` are given.
         index: Folder of its index; inside the work folder, and rebuilt when the corpus changes, unless given.
+        encoder: That of its index, in place of the run's.
+        extractor: That of its index, in place of the run's.
         split: Name of the qrels file; may be left out where there is one.
         triples: A triples.jsonl of given triples, see `GraphIndex.build`.
         weight: How often a question of it is seen in one pass over the data; 0.5 is every second pass.
         limit: Most questions of it, training and validation together.
+        candidates: Of this set, in place of the run's, where its graph wants others, see `CandidateSettings`.
+        answers: Questions whose answers are entities, over the graph in ``index``, see `read_answer_questions`, but for
+            those that `held_out` keeps for measuring. The gold is entities: of passages and facts nothing is known.
         made: Questions made from the index itself, see `gfm.train.questions`; where there is no ``path``, all of them.
         one_hop: Most one-hop questions derived from the annotations of its training questions, see `gfm.train.derive`.
     """
@@ -38,12 +43,16 @@ class SetSettings:
     name: str
     path: str | None = None
     index: str | None = None
+    encoder: str | None = None
+    extractor: str | None = None
     split: str | None = None
     triples: str | None = None
     weight: float = 1.0
     limit: int | None = None
     one_hop: int = 0
     made: int = 0
+    candidates: dict[str, int] | None = None
+    answers: str | None = None
 
     def __post_init__(self) -> None:
         """Refuse names that lead out of the work folder, and numbers that cannot be meant."""
@@ -54,7 +63,12 @@ class SetSettings:
         _expect(self.limit is None or self.limit > 1, f"set {self.name!r}: limit", "2 or more", self.limit)
         _expect(self.one_hop >= 0, f"set {self.name!r}: one_hop", "0 or more", self.one_hop)
         _expect(self.made >= 0, f"set {self.name!r}: made", "0 or more", self.made)
-        if self.path is None and not (self.index and self.made):
+        if self.answers and (self.path or not self.index or self.one_hop or self.made):
+            raise GfmError(
+                f"set {self.name!r}: answers: expected an index beside it, and no path, one_hop or made: "
+                f"data.sets=[{{name:{self.name},index:INDEX,answers:FILE}}]"
+            )
+        if self.path is None and not (self.index and (self.made or self.answers)):
             raise GfmError(
                 f"set {self.name!r}: expected the folder that holds it (data.root=FOLDER), or an index and how many "
                 f"questions to make of it: data.sets=[{{name:{self.name},index:INDEX,made:2000}}]"
@@ -252,7 +266,7 @@ def _set(row: Any, root: str | None) -> SetSettings:
     if not isinstance(row, Mapping) or not isinstance(row.get("name"), str):
         raise GfmError(f"data.sets: expected a name, or {{name:NAME,path:FOLDER,weight:1}}, found {row!r}")
     path = row.get("path")
-    if path is None and root is not None:
+    if path is None and root is not None and not row.get("answers"):
         path = str(Path(root) / row["name"])
     elif path is None and row["name"] == "demo":
         path = str(demo_folder())

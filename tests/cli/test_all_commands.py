@@ -36,6 +36,7 @@ TYPED: dict[str, tuple[str, ...]] = {
     "explain": ("INDEX", QUESTION, "--checkpoint", "NET", "--against", "bm25"),
     "doctor": ("INDEX",),
     "stats": ("INDEX",),
+    "answers": ("INDEX", "asked.jsonl", "--retrievers", "ppr_entity"),
     "bench": ("demo", "--limit", "4", "--retrievers", "bm25,dense", *HASHED, "--extractor", "none", "--one-process"),
     "convert": ("musique.jsonl", "--out", "set"),
     "import": ("triples", "--out", "imported", *HASHED),
@@ -101,6 +102,8 @@ def typed(
     (folder / "triples").mkdir()
     for name in ("corpus.jsonl", "triples.jsonl"):
         shutil.copy(z_files / name, folder / "triples")
+    asked = {"text": "Who built Tarn Mill?", "answers": ["Orla Venn"]}
+    (folder / "asked.jsonl").write_text(json.dumps(asked) + "\n", encoding="utf-8")
     (folder / "more.jsonl").write_text('{"_id": "p6", "text": "Sölden – 관계."}\n', encoding="utf-8")
     row = {"id": "2hop__1", "question": QUESTION, "answer": "Orla Venn", "answerable": True, "paragraphs": []}
     row["paragraphs"] = [

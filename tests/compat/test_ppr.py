@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gfm.compat.ppr import EntityPPRRetriever, PPRRetriever, named_entities
+from gfm.compat.ppr import EntityPPRRetriever, PPRRetriever
 from gfm.index.index import GraphIndex
 from gfm.retrieve.dense import DenseRetriever
 from gfm.text.encoder import HashingEncoder
@@ -195,7 +195,7 @@ def mill(chosen_index: ChosenIndex) -> GraphIndex:
 
 
 def names(mill: GraphIndex, text: str) -> list[str]:
-    return [mill.entity(int(i)).name for i in named_entities(mill, text)]
+    return [mill.entity(int(i)).name for i in sorted(mill.lexical.named(mill.lexical.token_ids(text)))]
 
 
 def test_entities_by_hand(mill: GraphIndex) -> None:

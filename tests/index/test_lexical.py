@@ -34,6 +34,15 @@ def test_bm25_by_hand() -> None:
     assert both.dtype == np.float32
 
 
+def test_names_that_stand_in_a_text_by_hand() -> None:
+    """Rarest first: the idf of orla and venn is log 6 each, of tarn and mill log 2; a part of a longer name is none."""
+    index = lexical(["tarn mill", "a fox"], ["Tarn Mill", "Mill", "Orla Venn", "Blue Mill", "…", "Fox"])
+    assert index.named(index.token_ids("Did Orla Venn see a mill at Tarn?")).tolist() == [2, 0]
+    assert index.named(index.token_ids("the MILL")).tolist() == [1]
+    assert index.named(index.token_ids("tarn fox mill, fox")).tolist() == [0, 5]
+    assert index.named(index.token_ids("who?")).dtype == np.int64
+
+
 def test_idf_by_hand() -> None:
     index = lexical(["red mill", "red fox"], ["Blue Fox"])
     assert list(index.vocabulary) == ["blue", "fox", "mill", "red"]

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch_geometric.data import Batch, Data
 
-from gfm.nn.geometric import Batch, Data
 from gfm.nn.loss import listwise, retrieval_loss
 from gfm.nn.model import Scores
 

@@ -7,10 +7,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.data import Batch, Data
 
 from gfm.graph.knowledge_graph import EDGE_KINDS
 from gfm.nn.checkpoint import load_model, save_model
-from gfm.nn.geometric import Batch, Data
 from gfm.nn.model import GraphRetrieverModel, ModelSettings, Scores
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS
 

@@ -50,6 +50,34 @@ def test_a08_a_chain_is_walked_from_both_ends(stub_index: Stub, seed: int, expec
     assert edges == [(1, 0, INVERSE_FACT), (0, 1, FACT), (2, 1, INVERSE_FACT), (1, 2, FACT)]
 
 
+def test_named_entities_are_started_from_first(stub_index: Stub) -> None:
+    """The nearest name is C; the question names B, in a passage, and is given one place to start from."""
+    vectors = np.tile(AXES[1], (3, 1))
+    vectors[2] = X
+    index = stub_index(["Ann", "Bo", "Cy"], passages=["Bo"], entity_vectors=vectors)
+    none = replace(ONE_SEED, hops=0)
+    assert hops(find(index, none, "Bo?")) == {2: 0}
+    assert hops(find(index, replace(none, named=1, max_start=1), "Bo?")) == {1: 0}
+    assert hops(find(index, replace(none, named=1, max_start=1), "Who?")) == {2: 0}
+
+
+def test_a_walk_is_judged_as_a_whole(stub_index: Stub) -> None:
+    """From A over a fact of cosine 1 to B, of 0.1 to H; B – X with 0.3, H – Y with 0.6, and H has nine more facts.
+
+    The last step alone prefers Y (0.6 against 0.3, equal degrees); the way to X fits as a whole: 0.3 / √2 against
+    0.1 · 0.6 / √11.
+    """
+    names = ["A", "B", "H", "X", "Y", *(f"n{i}" for i in range(9))]
+    facts = [(0, 1, ()), (0, 2, ()), (1, 3, ()), (2, 4, ()), *((2, 5 + i, ()) for i in range(9))]
+    cosine = np.array([1.0, 0.1, 0.3, 0.6, *[0.0] * 9])
+    rows = np.stack([cosine, np.sqrt(1 - cosine**2), 0 * cosine, 0 * cosine], axis=1)
+    entities = np.stack([X, *[AXES[1]] * (len(names) - 1)])
+    index = stub_index(names, facts, entity_vectors=entities, fact_vectors=rows)
+    narrow = replace(ONE_SEED, max_entities=4)  # A, both its neighbours, and one more
+    assert set(hops(find(index, narrow))) == {0, 1, 2, 4}
+    assert set(hops(find(index, replace(narrow, walk=1)))) == {0, 1, 2, 3}
+
+
 def test_a09_in_a_triangle_hops_are_distances(stub_index: Stub) -> None:
     """One hop from 0 brings the edge between 1 and 2 with it; that makes neither of them any farther."""
     vectors = np.stack([X, AXES[1], AXES[2]])

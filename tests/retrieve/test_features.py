@@ -11,11 +11,11 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.data import Batch, Data
 
 from gfm.graph.knowledge_graph import FACT, INVERSE_FACT, INVERSE_SUBJECT, SUBJECT, SYNONYM
 from gfm.index.index import GraphIndex
 from gfm.index.vectors import Vectors
-from gfm.nn.geometric import Batch, Data
 from gfm.retrieve.candidates import CandidateBuilder
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS, question_parts, standardise, subgraph
 from gfm.retrieve.signals import CandidateSettings

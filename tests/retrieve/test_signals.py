@@ -18,7 +18,7 @@ from gfm.types import GfmError
 Stub = Callable[..., SimpleNamespace]
 AXES = np.eye(4, dtype=np.float32)
 X, Y, Z, _ = AXES
-MAY_BE_ZERO = {"hops", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"}
+MAY_BE_ZERO = {"named", "walk", "hops", "pagerank_passages", "bm25_passages", "dense_passages", "facts", "beam"}
 
 
 def read(index: Any, text: str = "?", vector: np.ndarray = X, **chosen: int) -> Signals:

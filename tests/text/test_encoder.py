@@ -268,16 +268,13 @@ def test_minilm_weights_are_checked(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         load_encoder()
 
 
-def test_sentence_transformers_makes_the_same_vectors_of_its_folder(minilm: Encoder, tmp_path: Path) -> None:
+def test_minilm_from_its_folder_is_the_same_encoder(minilm: Encoder, tmp_path: Path) -> None:
     folder = tmp_path / "проект é"
     shutil.copytree(minilm_folder(), folder)
     other = load_encoder(str(folder))
     assert other.fingerprint.name == str(folder)
     assert other.fingerprint.matches(minilm.fingerprint)
     assert other.fingerprint.cache_key() == minilm.fingerprint.cache_key()
-    texts = [*TEXTS, "", *(f"filler {'and more ' * (i % 40)}number {i}" for i in range(40))]
-    np.testing.assert_allclose(minilm.encode(texts), other.encode(texts), rtol=0, atol=1e-6)
-    np.testing.assert_allclose(minilm.encode(texts, is_query=True), other.encode(texts), rtol=0, atol=1e-6)
 
 
 def test_minilm_vectors(minilm: Encoder) -> None:

@@ -5,9 +5,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch_geometric.data import Data
 
 from gfm.graph.knowledge_graph import FACT, INVERSE_FACT, INVERSE_MENTION, INVERSE_SUBJECT, MENTION, SUBJECT
-from gfm.nn.geometric import Data
 from gfm.retrieve.features import EDGE_INPUTS, NODE_INPUTS
 from gfm.train.augment import AugmentSettings, vary
 from gfm.types import GfmError

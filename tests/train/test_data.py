@@ -6,16 +6,25 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import Tensor
+from torch_geometric.data import Batch
 
+from gfm.eval.answers import held_out
 from gfm.train import data as data_module
+from gfm.train import module as module_module
 from gfm.train.data import SubgraphData, batches, split_questions
+from gfm.train.module import Row
+from gfm.train.run import new_module
 from gfm.train.settings import DataSettings, SetSettings, TrainerSettings, TrainSettings
 from gfm.types import GfmError, Query
+from tests.train.conftest import MILLS, TOWNS
 
+PLACES = list(enumerate(zip(MILLS, TOWNS, strict=True)))
 Settings = Callable[..., TrainSettings]
 
 
@@ -147,6 +156,19 @@ def test_an_index_that_is_named_is_opened_as_it_is(make_settings: Settings, tmp_
     assert data.loaded[0].encoder == "hashing:64"
 
 
+def test_a_set_may_have_an_encoder_and_an_extractor_of_its_own(
+    make_settings: Settings, mills: Path, tmp_path: Path
+) -> None:
+    settings = make_settings()
+    plain = SetSettings("plain", str(mills), triples=str(mills / "triples.jsonl"))
+    other = SetSettings("other", str(mills), encoder="hashing:32", extractor="none")
+    data = SubgraphData(replace(settings, data=replace(settings.data, sets=(plain, other), work_dir=str(tmp_path))))
+    data.setup()
+    assert [s.encoder for s in data.loaded] == ["hashing:64", "hashing:32"]
+    stated = [bool((d.edge_triple >= 0).any()) for s in data.loaded for d in s.train[:1]]
+    assert stated == [True, False]  # without an extractor there are titles, and no facts
+
+
 def only(settings: TrainSettings, wanted: SetSettings) -> SubgraphData:
     return SubgraphData(replace(settings, data=replace(settings.data, sets=(wanted,))))
 
@@ -187,3 +209,56 @@ def test_names_that_leave_the_work_folder_are_refused(name: str) -> None:
 def test_sets_inside_each_other_are_refused(names: tuple[str, str]) -> None:
     with pytest.raises(GfmError, match="none is the start of another"):
         DataSettings(tuple(SetSettings(name, "folder") for name in names))
+
+
+# --- answers
+
+
+def test_questions_for_entities_are_learnt_from_a_graph_alone(make_settings: Settings, tmp_path: Path) -> None:
+    """Half of the questions stay out of training; gold are entities, and of passages and facts nothing is known."""
+    settings = make_settings()
+    usual = SubgraphData(settings)
+    usual.setup()
+    text = "Where was the builder of {} Mill born?"
+    rows = [{"_id": f"a{i}", "text": text.format(mill), "answers": [f"Port {town}"]} for i, (mill, town) in PLACES]
+    file = tmp_path / "questions.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    index = f"{settings.data.work_dir}/index/mills"
+    wanted = SetSettings("places", index=index, answers=str(file), candidates={"named": 1, "max_start": 1})
+    data = only(settings, wanted)
+    data.setup()
+    asked = [*data.loaded[0].train, *data.loaded[0].validation]
+    assert len(asked) == sum(not held_out(Query(row["_id"], "")) for row in rows)
+    for graph in asked:
+        assert (graph.y[graph.node_kind == 1] == -1).all()
+        assert (graph.edge_y == -1).all()
+        assert int((graph.y == 1).sum()) == int(graph.num_gold) == 1
+        assert int((graph.node_kind == 0).sum()) < 9  # the named mill, its builder, the town, and near names
+
+
+def test_such_a_set_is_trained_and_validated_by_its_entities(
+    make_settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With everything but the entity Port Isk unknown, whatever is ranked for it is an entity."""
+    settings = make_settings()
+    seen = []
+
+    def figures(scores: Tensor, y: Tensor, item: Tensor, num_gold: int) -> Row:
+        seen.append((len(scores), int((y == 1).sum()), len(item.unique()), num_gold))
+        return Row(1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(module_module, "document_figures", figures)
+    data = SubgraphData(settings)
+    data.setup()
+    (graph, *_) = data.loaded[0].validation
+    graph.y[graph.node_kind == 1] = -1
+    module = new_module(settings)
+    module.validation_step(Batch.from_data_list([graph]), 0)
+    entities = int((graph.node_kind == 0).sum())
+    assert seen == [(entities, int((graph.y == 1).sum()), entities, int(graph.num_gold))]
+
+
+@pytest.mark.parametrize("more", [{"path": "folder"}, {"index": None}, {"made": 3}, {"one_hop": 3}])
+def test_questions_for_entities_need_an_index_and_nothing_else(more: dict[str, Any]) -> None:
+    with pytest.raises(GfmError, match=r"set 'films': answers: expected an index beside it, and no path, one_hop"):
+        SetSettings(**{"name": "films", "index": "index", "answers": "file", **more})

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from gfm.index.index import GraphIndex
 from gfm.index.recipe import BuildSettings
-from gfm.nn.geometric import Data
 from gfm.train.labels import gold_names, label
 
 CORPUS = [

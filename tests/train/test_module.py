@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from torch.utils.data import DataLoader
+from torch_geometric.data import Batch, Data
 
-from gfm.nn.geometric import Batch, Data
 from gfm.nn.model import ModelSettings
 from gfm.train.callbacks import Best, FlatLoss
 from gfm.train.module import FIGURES, MONITOR, RetrievalModule, Row, document_figures, drop_inputs, monitor

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch_geometric.data import Data
 
-from gfm.nn.geometric import Data
 from gfm.train import sanity as sanity_module
 from gfm.train.sanity import sanity, shuffled
 from gfm.train.settings import SetSettings, TrainSettings
