@@ -1,8 +1,11 @@
-"""How much memory this process took."""
+"""How much memory this process took, and when the search for cycles in it can wait."""
 
 from __future__ import annotations
 
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -18,3 +21,18 @@ def peak_memory() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Python looks for no cycles meanwhile: for code that makes objects by the hundred thousand, and no cycle.
+
+    Each of its rounds walks through all objects, those that were made before and stay among them.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

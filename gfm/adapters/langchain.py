@@ -6,6 +6,7 @@ from typing import Any
 
 from gfm.adapters.passages import passage_metadata
 from gfm.extras import extra
+from gfm.retrieve.base import within
 
 with extra("langchain"):
     from langchain_core.callbacks import CallbackManagerForRetrieverRun
@@ -21,14 +22,17 @@ class GraphRetriever(BaseRetriever):
     Attributes:
         retriever: From `load_retriever`, `GNNRetriever.from_pretrained`, ….
         top_k: Passages to return.
+        filters: Only what documents with these fields support, see `gfm.index.part.where`.
     """
 
     retriever: Any
     top_k: int = 5
+    filters: dict[str, Any] | None = None
 
     def _get_relevant_documents(self, query: str, *, run_manager: CallbackManagerForRetrieverRun) -> list[Document]:
-        found = self.retriever.retrieve(query, self.top_k)
-        rows = passage_metadata(self.retriever.index, found)
+        retriever = within(self.retriever, self.filters)
+        found = retriever.retrieve(query, self.top_k)
+        rows = passage_metadata(retriever.index, found)
         return [
             Document(page_content=hit.item.text, id=hit.item.id, metadata=row)
             for hit, row in zip(found.passages, rows, strict=True)

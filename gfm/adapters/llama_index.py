@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from typing import Any
 
 from gfm.adapters.passages import passage_metadata
 from gfm.extras import extra
-from gfm.retrieve.base import Retriever
+from gfm.retrieve.base import Retriever, within
 
 with extra("llama-index"):
     from llama_index.core.base.base_retriever import BaseRetriever
@@ -26,16 +28,24 @@ class GraphRetriever(BaseRetriever):
         retriever: From `load_retriever`, `GNNRetriever.from_pretrained`, ….
         top_k: Passages to return.
         callback_manager: LlamaIndex's.
+        filters: Only what documents with these fields support, see `gfm.index.part.where`.
     """
 
-    def __init__(self, retriever: Retriever, top_k: int = 5, callback_manager: CallbackManager | None = None):
+    def __init__(
+        self,
+        retriever: Retriever,
+        top_k: int = 5,
+        callback_manager: CallbackManager | None = None,
+        filters: Mapping[str, Any] | None = None,
+    ):
         super().__init__(callback_manager)
-        self.retriever, self.top_k = retriever, top_k
+        self.retriever, self.top_k, self.filters = retriever, top_k, filters
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        found = self.retriever.retrieve(query_bundle.query_str, self.top_k)
+        retriever = within(self.retriever, self.filters)
+        found = retriever.retrieve(query_bundle.query_str, self.top_k)
         out = []
-        for hit, row in zip(found.passages, passage_metadata(self.retriever.index, found), strict=True):
+        for hit, row in zip(found.passages, passage_metadata(retriever.index, found), strict=True):
             hidden = [name for name in row if name != _SHOWN]
             node = TextNode(
                 id_=hit.item.id,

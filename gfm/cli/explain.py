@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from gfm.cli.options import Checkpoint, IndexFolder, Question, known_retriever, open_index
+from gfm.cli.options import Checkpoint, Filters, IndexFolder, Question, known_retriever, open_index
 from gfm.doors import as_typed, say, say_json
 from gfm.retrievers import NAMES
 
@@ -54,6 +54,7 @@ def register(app: typer.Typer) -> None:
         top_k: Annotated[int, typer.Option(metavar="N", min=1, help="Passages to return.")] = 5,
         as_json: Annotated[bool, typer.Option("--json", help="Print JSON, the whole graph in it.")] = False,
         checkpoint: Checkpoint = None,
+        filters: Filters = None,
     ) -> None:
         """Show why the learnt retriever answers as it does: its passages, the evidence paths to them, what it reached.
 
@@ -67,7 +68,7 @@ def register(app: typer.Typer) -> None:
 
         if html is not None:
             check_writable(html, "why.html")
-        opened, asked = open_index(index_folder), as_typed(question)
+        opened, asked = open_index(index_folder, filters), as_typed(question)
         retriever = open_retriever(opened, {"name": "gfm"}, str(checkpoint) if checkpoint else None)
         explained = cast(GNNRetriever, retriever).explain(asked, top_k)
         other = open_retriever(opened, {"name": against}).retrieve(asked, top_k) if against else None

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -105,6 +105,7 @@ class BandQuotaRetriever:
         if not 0 < alpha < inf:
             raise GfmError(f"band_quota alpha: expected a number above 0, found {alpha}")
         self.index, self.depth, self.alpha, self.oversample_visited = index, depth, alpha, oversample_visited
+        self.with_degree, self.filters = with_degree, filters
         graph = index.graph
         self._passes = passing_passages(index, filters) if filters else None
         self._valid = graph.triple_weight >= 0
@@ -117,6 +118,10 @@ class BandQuotaRetriever:
         outgoing = np.bincount(graph.triple_head, minlength=graph.num_entities)
         degrees = incoming[graph.triple_head] - outgoing[graph.triple_tail]
         self._degree_score = degrees * (DEGREE_COEFFICIENT if with_degree else 0.0)
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index, self.depth, self.with_degree, self.alpha, self.oversample_visited, self.filters)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages of the found relationships, with these and their entities."""

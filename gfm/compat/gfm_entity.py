@@ -49,6 +49,12 @@ class EntityGNNRetriever(GNNRetriever):
         retriever.best_entities = best_entities
         return retriever
 
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        retriever = super().over(index)
+        retriever.best_entities = self.best_entities
+        return retriever
+
     def _result(
         self,
         query: Query,

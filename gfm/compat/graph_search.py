@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -144,6 +144,13 @@ class GraphSearchRetriever:
         self._community_vectors = Vectors(index.encoder.encode(texts) if texts else none)
         self._limits, self._filters = _by_kind(limit, limits), filters
         self._scope = self._scope_of(filters)
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index; of the communities, those that it has all passages of."""
+        ids = [np.array(i.passage_ids, dtype=object) for i in (self.index, index)]
+        has = np.isin(ids[0], ids[1])
+        whole = [c for c, found in zip(self.communities, self._community_passages, strict=True) if has[found].all()]
+        return type(self)(index, limits=self._limits, filters=self._filters, communities=whole)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """Sources of relationships, then of entities, then the nearest passages: the first ``top_k`` of them.

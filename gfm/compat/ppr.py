@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -55,6 +56,10 @@ class PPRRetriever:
         self.facts, self.phrases, self.passage_weight = facts, phrases, passage_weight
         self.damping = _damping("ppr", damping)
         self._walk = walk_matrix(index.graph)
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index, self.facts, self.phrases, self.passage_weight, self.damping)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` passages with the most mass, and the phrases that it came from."""
@@ -121,6 +126,10 @@ class EntityPPRRetriever:
         between = np.isin(graph.edge_kind, (FACT, INVERSE_FACT, SYNONYM))
         self._walk = walk_matrix(graph, np.where(between, graph.edge_weight, 0.0))
         self._stated = _stated(graph)
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index, self.damping)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages, and the named entities."""

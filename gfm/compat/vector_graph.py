@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -81,6 +81,19 @@ class VectorGraphRetriever:
         self._namesakes: dict[str, list[str]] = defaultdict(list)
         for name, key in sorted(self._names.aliases):
             self._namesakes[name].append(key)
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(
+            index,
+            self.near_entities,
+            self.above_cosine,
+            self.near_relations,
+            self.degree,
+            self.max_relations,
+            self.picked,
+            self.chooser,
+        )
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """Passages in the order of their relations, padded to ``top_k`` with those nearest to the question.

@@ -146,7 +146,8 @@ def build_graph(
     kind = np.concatenate([np.broadcast_to(np.asarray(x[2]), len(x[0])) for x in links]).astype(np.int8)
     triple = np.concatenate([x[3] for x in links]).astype(np.int32)
     weight = np.concatenate([x[4] for x in links]).astype(np.float32)
-    order = np.lexsort((triple, kind, target, source))
+    # Stable: links of one pair of nodes stand by kind and triple already.
+    order = np.argsort(source * (num_entities + num_passages) + target, kind="stable")
     source, target = source[order], target[order]
     sizes = [len(p) for p in fact_passages]
     return KnowledgeGraph(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from gfm.graph.entity_table import EntityTable
+from gfm.memory import without_collector
 from gfm.text.normalise import name_key, strip_bracket, tokens, words
 
 
@@ -26,6 +27,7 @@ class TitleLinker:
         aliases: (form, key) pairs that are one name with more or less said; their entities are synonyms.
     """
 
+    @without_collector()
     def __init__(self, titles: Iterable[str], table: EntityTable | None = None):
         self.table = table or EntityTable()
         names: dict[str, list[str]] = defaultdict(list)

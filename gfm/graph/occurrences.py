@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gfm.memory import without_collector
+
 
 @dataclass
 class Reading:
@@ -108,6 +110,7 @@ class Numbers(dict[str, int]):
         return number
 
 
+@without_collector()
 def merge(
     old: Occurrences, moved: np.ndarray, readings: Iterable[tuple[int, Reading]], num_passages: int
 ) -> Occurrences:

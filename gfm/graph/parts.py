@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from gfm.graph.linker import TitleLinker
 from gfm.graph.occurrences import Occurrences
+from gfm.memory import without_collector
 from gfm.text.normalise import best_form, plain_name
 from gfm.types import GivenEntity
 
@@ -29,7 +30,8 @@ class GraphParts:
         subjects: int64[P], the entity each passage is about (its title), or -1.
         aliases: Entity pairs that are the same name with and without its bracket, or that share an alias.
         given: For each entity what was handed in of it, if anything.
-        forms: For each entity the spellings that were found, with their counts, by the alphabet.
+        forms: By entity, the spellings that were found, with their counts, by the alphabet; of each that has another
+            than its name.
         descriptions: For each triple the words that were given beside its relation.
         apart: Groups of entities that share a form and are different things: never near-equal.
         self_loops: Number of given statements left out because both ends are one entity.
@@ -45,7 +47,7 @@ class GraphParts:
     subjects: np.ndarray
     aliases: list[tuple[int, int]]
     given: list[GivenEntity | None]
-    forms: list[list[tuple[str, int]]]
+    forms: dict[int, list[tuple[str, int]]]
     descriptions: list[str]
     apart: list[tuple[int, ...]]
     self_loops: int
@@ -57,6 +59,7 @@ class GraphParts:
         return list(zip(head, tail, fact, self.relations, self.weight.tolist(), strict=True))
 
 
+@without_collector()
 def number(said: Occurrences, linker: TitleLinker) -> GraphParts:
     """The parts of the graph.
 
@@ -72,11 +75,12 @@ def number(said: Occurrences, linker: TitleLinker) -> GraphParts:
     ends = np.cumsum(np.bincount(said.fact[:, 1], minlength=len(said.facts))).tolist()
     sources = said.fact[by_fact, 0].tolist()
     triple_ends, relations, weight = _triples(said)
-    forms, given = _spellings(said), _given(linker)
+    given = _given(linker)
     shown = {key: plain_name(row.name) for key, row in given.items()} | linker.table.spellings()
+    names, forms = _names(said, {entity[key]: name for key, name in shown.items() if name and key in entity})
     groups = (tuple(entity[key] for key in group if key in entity) for group in linker.table.shared().values())
     return GraphParts(
-        entities=[(key, shown.get(key) or best_form(spelt)) for key, spelt in zip(said.keys, forms, strict=True)],
+        entities=list(zip(said.keys, names, strict=True)),
         facts=said.facts,
         fact_passages=[tuple(sources[a:b]) for a, b in zip([0, *ends], ends, strict=False)],
         triple_ends=triple_ends,
@@ -86,7 +90,7 @@ def number(said: Occurrences, linker: TitleLinker) -> GraphParts:
         subjects=said.subject.astype(np.int64),
         aliases=sorted((entity[a], entity[b]) for a, b in linker.aliases if a in entity and b in entity),
         given=[given.get(key) for key in said.keys],
-        forms=[sorted(spelt.items()) if len(spelt) > 1 else list(spelt.items()) for spelt in forms],
+        forms=forms,
         descriptions=_descriptions(said, triple_ends),
         apart=sorted({group for group in groups if len(group) > 1}),
         self_loops=count_self_loops(said),
@@ -117,29 +121,34 @@ def _descriptions(said: Occurrences, triple_ends: np.ndarray) -> list[str]:
     return [" ".join(found.get((h, t, f), ())) for h, t, f in triple_ends.tolist()]
 
 
-def _spellings(said: Occurrences) -> list[Counter[str]]:
-    """The spellings of each entity with their counts; those that look alike without markup are counted together."""
-    pair = said.mention[:, 1].astype(np.int64) * len(said.forms) + said.mention[:, 2]
-    pairs, which = np.unique(pair, return_inverse=True)
-    counts = np.bincount(which, weights=said.mention[:, 3], minlength=len(pairs)).astype(np.int64).tolist()
-    entity, form = np.divmod(pairs, max(len(said.forms), 1))
+def _names(said: Occurrences, shown: Mapping[int, str]) -> tuple[list[str], dict[int, list[tuple[str, int]]]]:
+    """The name of each entity (``shown``, by number, else its best spelling), and `GraphParts.forms`.
+
+    Spellings that look alike without markup are counted together.
+    """
     plain = [plain_name(form) for form in said.forms]
-    start = np.searchsorted(entity, np.arange(len(said.keys) + 1)).tolist()
-    form = form.tolist()
-    found = []
-    for a, b in pairwise(start):
-        spelt: Counter[str] = Counter()
-        for i in range(a, b):
-            spelt[plain[form[i]]] += counts[i]
-        found.append(spelt)
-    return found
+    texts = sorted(set(plain))
+    place = dict(zip(texts, range(len(texts)), strict=True))
+    text = np.array([place[form] for form in plain], dtype=np.int64)[said.mention[:, 2]]
+    pairs, which = np.unique(said.mention[:, 1].astype(np.int64) * max(len(texts), 1) + text, return_inverse=True)
+    counts = np.bincount(which, weights=said.mention[:, 3], minlength=len(pairs)).astype(np.int64).tolist()
+    entity, text = np.divmod(pairs, max(len(texts), 1))
+    start = np.searchsorted(entity, np.arange(len(said.keys) + 1))
+    names = [texts[i] for i in text[start[:-1]].tolist()]
+    forms = {}
+    for i in sorted({*np.flatnonzero(np.diff(start) > 1).tolist(), *shown}):
+        spelt = {texts[text[j]]: counts[j] for j in range(start[i], start[i + 1])}
+        names[i] = shown.get(i) or best_form(spelt)
+        if set(spelt) != {names[i]}:
+            forms[i] = list(spelt.items())
+    return names, forms
 
 
 def _triples(said: Occurrences) -> tuple[np.ndarray, list[str], np.ndarray]:
     """Ends int64[T, 3], relations and weights float32[T]: what several passages say of one triple is put together."""
     row, head, tail, relation = said.triple.T.astype(np.int64)
     ends = np.stack([head, tail, said.fact[row, 1].astype(np.int64)], axis=1)  # (C, 3)
-    order = np.lexsort((ends[:, 1], ends[:, 0], ends[:, 2]))  # stable: within a triple by passage and place
+    order = np.lexsort((head * len(said.keys) + tail, ends[:, 2]))  # stable: within a triple by passage and place
     ends, relation = ends[order], relation[order]
     new = np.ones(len(ends), dtype=bool)
     new[1:] = (ends[1:] != ends[:-1]).any(axis=1)

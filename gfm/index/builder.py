@@ -30,6 +30,8 @@ from gfm.index.lexical import lexical_arrays, merge_words
 from gfm.index.lock import LOCK, writer_lock
 from gfm.index.near import NOBODY, Near, nearest, synonyms
 from gfm.index.recipe import BuildSettings, Recipe
+from gfm.index.spliced import Spliced
+from gfm.memory import without_collector
 from gfm.progress import track
 from gfm.text.chunk import embedded_text, split
 from gfm.text.encoder import Encoder
@@ -251,16 +253,14 @@ def _extractions(passages: Sequence[Passage], recipe: Recipe, cache: Cache) -> S
 
 def _vectors(
     kind: str, texts: Sequence[str], old_texts: Sequence[str], old: Content, recipe: Recipe, cache: Cache
-) -> np.ndarray:
+) -> Spliced:
     """Vectors of ``texts``, float32[·, D]: those of the old index where it had the text, else from cache or encoder."""
     place = dict(zip(old_texts, range(len(old_texts)), strict=True))
     row = np.array([place.get(text, -1) for text in texts], dtype=np.int64)
-    out = np.empty((len(texts), recipe.encoder.fingerprint.dim), dtype=np.float32)
-    if len(place):
-        np.take(old.rows[kind], row, axis=0, out=out, mode="clip")  # what is clipped is filled in below
     new = np.flatnonzero(row < 0)
-    out[new] = cache.vectors([texts[i] for i in new.tolist()], recipe.encoder, f"{kind} vectors")
-    return out
+    row[new] = len(old_texts) + np.arange(len(new))
+    made = cache.vectors([texts[i] for i in new.tolist()], recipe.encoder, f"{kind} vectors")
+    return Spliced(old.rows[kind].whole() if len(old_texts) else made[:0], made, row)
 
 
 def _known_near(old: Content, entities: Sequence[tuple[str, str]]) -> tuple[Near, np.ndarray]:
@@ -280,6 +280,7 @@ def _is_ours(path: Path) -> bool:
     return all(p.name in ours or store.GENERATION.fullmatch(p.name) for p in path.iterdir())
 
 
+@without_collector()
 def _write(folder: Path, made: _Made) -> dict[str, int]:
     """Write every file of a generation but its manifest; what it counts is given back."""
     content, parts = made.content, made.parts
@@ -324,12 +325,7 @@ def _given_columns(parts: GraphParts) -> dict[str, list[str]]:
 
 def _form_columns(parts: GraphParts) -> dict[str, list[Any]]:
     """The spellings, with their counts, of every entity that has another one than its name."""
-    rows = [
-        (number, form, count)
-        for number, ((_, name), forms) in enumerate(zip(parts.entities, parts.forms, strict=True))
-        if {form for form, _ in forms} != {name}
-        for form, count in forms
-    ]
+    rows = [(number, form, count) for number, forms in parts.forms.items() for form, count in forms]
     return {name: [row[i] for row in rows] for i, name in enumerate(("entity", "form", "count"))}
 
 

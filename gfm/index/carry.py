@@ -11,12 +11,14 @@ import numpy as np
 
 from gfm.graph.linker import TitleLinker
 from gfm.index.content import Content
+from gfm.memory import without_collector
 from gfm.text.normalise import name_key, words
 from gfm.types import Passage
 
 _TOKEN = re.compile("[A-Za-z0-9]+")
 
 
+@without_collector()
 def carry(
     old: Content, passages: Sequence[Passage], given: Sequence[str], linker: TitleLinker
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -9,13 +9,13 @@ from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gfm.graph.knowledge_graph import KnowledgeGraph
 from gfm.graph.occurrences import NOTHING, Occurrences
 from gfm.index import store
 from gfm.index.lexical import NO_WORDS, WORDS, Words
 from gfm.index.near import NOBODY, Near
+from gfm.index.spliced import Spliced
+from gfm.memory import without_collector
 from gfm.types import Document, GfmError, Passage, Section
 
 KINDS = ("entity", "fact", "passage")
@@ -45,7 +45,7 @@ class Content:
     names: Sequence[str] = ()
     words: Words = NO_WORDS
     near: Near = NOBODY
-    rows: Mapping[str, np.ndarray] = field(default_factory=dict)
+    rows: Mapping[str, Spliced] = field(default_factory=dict)
 
 
 def metadata_json(document: Document) -> str:
@@ -119,6 +119,7 @@ def read_documents_of(folder: Path) -> tuple[list[Document], list[Passage]]:
     return documents, passages
 
 
+@without_collector()
 def read_content(folder: Path) -> Content:
     """The content of a generation whose files were verified.
 
@@ -147,7 +148,7 @@ def read_content(folder: Path) -> Content:
         _texts(folder, "entities", "name"),
         Words(_texts(folder, "vocabulary", "token"), *(lexical[name] for name in WORDS)),
         Near(*(arrays[f"near_{name}"] for name in ("ptr", "other", "cosine"))),
-        store.map_arrays(folder / "vectors.safetensors"),
+        {kind: Spliced.of(rows) for kind, rows in store.map_arrays(folder / "vectors.safetensors").items()},
     )
 
 

@@ -16,6 +16,7 @@ from gfm.types import GfmError
 
 DOCUMENT_ID = "document_id"
 METADATA = "metadata."
+ABOUT = 'Only what documents with these fields support, as in {"metadata.year": {"$gt": 1990}}.'
 COMPARISONS = ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$overlap")
 COMBINATIONS = ("$and", "$or")
 _PLAIN = {"string", "number", "true or false"}

@@ -168,15 +168,20 @@ def merge_words(
     place = np.full(len(every), -1, dtype=np.int64)
     place[used] = np.arange(len(used))
     token, name_token = place[token], place[name_token]
-    order = np.lexsort((passage, token))
+    order = _by_pair(token, passage)
     return Words(
         [every[i] for i in used],
         pointers(token, len(used)),
         passage[order].astype(np.int32),
         count[order].astype(np.int32),
         pointers(owner, len(names)),
-        name_token[np.lexsort((name_token, owner))].astype(np.int32),
+        name_token[_by_pair(owner, name_token)].astype(np.int32),
     )
+
+
+def _by_pair(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The order of int64 pairs, int64[·]; what is nearly in order already takes next to no time."""
+    return np.argsort(first * (second.max(initial=0) + 1) + second, kind="stable")
 
 
 def _name_tokens(

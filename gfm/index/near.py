@@ -11,7 +11,9 @@ import numpy as np
 import regex as re
 
 from gfm.graph.knowledge_graph import pointers
+from gfm.index.spliced import Spliced
 from gfm.index.vectors import Vectors
+from gfm.memory import without_collector
 from gfm.progress import track
 
 _DIGITS = re.compile(r"\d+")
@@ -37,15 +39,15 @@ class Near:
         """int64[S, 2], each pair once with the smaller row first, sorted; cosines float32[S]."""
         left = np.repeat(np.arange(len(self.ptr) - 1), np.diff(self.ptr))
         pairs = np.sort(np.stack([left, self.other.astype(np.int64)], axis=1), axis=1)  # (·, 2)
-        found, first = np.unique(pairs, axis=0, return_index=True)
-        return found, self.cosine[first]
+        first = _first_of_each(pairs)
+        return pairs[first], self.cosine[first]
 
 
 NOBODY = Near(np.zeros(1, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
 
 
 def nearest(
-    rows: np.ndarray,
+    rows: Spliced,
     neighbours: int,
     threshold: float,
     known: Near = NOBODY,
@@ -64,7 +66,7 @@ def nearest(
         graph: HNSW over ``rows``; searched instead of comparing all, and then ``known`` is not looked at.
     """
     if graph is not None:
-        left, right = _by_graph(rows, neighbours, graph)
+        left, right = _by_graph(rows.whole(), neighbours, graph)
         return _best(len(rows), neighbours, *_at_least(rows, left, right, threshold))
     moved = np.full(len(known.ptr) - 1, -1) if moved is None else moved
     owner = np.repeat(np.arange(len(moved)), np.diff(known.ptr))
@@ -92,7 +94,7 @@ def _best(num_rows: int, neighbours: int, left: np.ndarray, right: np.ndarray, c
 
 
 def _at_least(
-    rows: np.ndarray, left: np.ndarray, right: np.ndarray, threshold: float
+    rows: Spliced, left: np.ndarray, right: np.ndarray, threshold: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The pairs whose own dot product, whatever block they were found in, reaches the threshold, with it."""
     cosine = np.empty(len(left), dtype=np.float32)
@@ -114,23 +116,23 @@ def _by_graph(rows: np.ndarray, neighbours: int, graph: faiss.Index) -> tuple[np
 
 
 def _compare(
-    rows: np.ndarray, chosen: np.ndarray, neighbours: int, threshold: float
+    rows: Spliced, chosen: np.ndarray, neighbours: int, threshold: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pairs of the chosen rows with any other row, in both directions; where all are chosen, each is compared once."""
-    every = len(chosen) == len(rows)
+    every = rows.whole() if len(chosen) == len(rows) else None
     size = max(1, _BLOCK // max(len(rows), 1))
     limit = 4 * neighbours * len(rows)
     left, right, cosine = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.float32)
     starts = range(0, len(chosen), size)
     for start in track(starts, len(starts), "near names"):
-        part, first = chosen[start : start + size], start if every else 0
-        block = rows[part] @ rows[first:].T  # (size, n - first)
+        part, first = chosen[start : start + size], 0 if every is None else start
+        block = rows.scores(rows[part]) if every is None else every[part] @ every[first:].T  # (size, n - first)
         near = block >= threshold - _ROUNDING
         if np.count_nonzero(near) > limit:  # a crowd of names all alike, such as dates
             near &= _among_best(block, neighbours + 1)  # one more: a row is its own nearest
         a, b = np.divmod(np.flatnonzero(near), block.shape[1])
         a, b = part[a], b + first
-        once = a < b if every else a != b
+        once = a != b if every is None else a < b
         a, b, found = _at_least(rows, a[once], b[once], threshold)
         left, right = np.concatenate([left, a, b]), np.concatenate([right, b, a])
         cosine = np.concatenate([cosine, found, found])
@@ -150,6 +152,7 @@ def _among_best(block: np.ndarray, k: int) -> np.ndarray:
     return out
 
 
+@without_collector()
 def synonyms(
     keys: Sequence[str],
     near: Near,
@@ -177,6 +180,11 @@ def synonyms(
     kept = np.array(alike, dtype=bool)
     one = np.sort(np.array(list(aliases), dtype=np.int64).reshape(-1, 2), axis=1)
     pairs = np.concatenate([one, pairs[kept]])  # an alias comes first, so that its weight counts
-    found, first = np.unique(pairs, axis=0, return_index=True)
     weight = np.concatenate([np.ones(len(one), np.float32), cosine[kept]])
-    return found, weight[first]
+    first = _first_of_each(pairs)
+    return pairs[first], weight[first]
+
+
+def _first_of_each(pairs: np.ndarray) -> np.ndarray:
+    """Where each pair of numbers, int64[·, 2], first stands; in the order of the pairs."""
+    return np.unique(pairs[:, 0] * (pairs.max(initial=0) + 1) + pairs[:, 1], return_index=True)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from gfm.index.vectors import Vectors
 from gfm.types import GfmError
 
 _PARTS = 8  # of an index, that are kept
+_KEEPING = Lock()
 
 
 def fitting_passages(index: GraphIndex, filters: Mapping[str, Any]) -> np.ndarray:
@@ -44,14 +46,17 @@ def where(index: GraphIndex, filters: Mapping[str, Any]) -> GraphIndex:
         GfmError: Filters that cannot be meant, or that no document fits.
     """
     key = json.dumps(filters, sort_keys=True, default=str)
-    if key not in index.parts:
+    part = index.parts.get(key)
+    if part is None:
         passages = fitting_passages(index, filters)
         if not passages.any():
             raise GfmError(f"filters: expected some document with {key}, found none; widen the filters")
-        index.parts[key] = PartialIndex(index, passages)
-        for old in list(index.parts)[:-_PARTS]:
-            del index.parts[old]
-    return index.parts[key]
+        part = PartialIndex(index, passages)
+        with _KEEPING:  # threads may share the index
+            index.parts[key] = part
+            for old in list(index.parts)[:-_PARTS]:
+                del index.parts[old]
+    return part
 
 
 class PartialIndex(GraphIndex):

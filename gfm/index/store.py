@@ -22,6 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gfm.index.spliced import Spliced
 from gfm.types import GfmError
 
 FORMAT_VERSION = 1
@@ -44,7 +45,7 @@ def file_hash(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray | Spliced]) -> None:
     """Write arrays as safetensors, byte for byte as the library does, without its copy of each.
 
     A full disk is an OSError, where the library raises one of its own.
@@ -53,18 +54,18 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """
     dtypes = list(_NAMES)
     order = sorted(arrays, key=lambda name: (dtypes.index(arrays[name].dtype.str), name))
-    rows = {name: np.ascontiguousarray(arrays[name]) for name in order}
-    ends = np.cumsum([array.nbytes for array in rows.values()]).tolist()
+    ends = np.cumsum([arrays[name].nbytes for name in order]).tolist()
     header = {
         name: {"dtype": _NAMES[array.dtype.str], "shape": array.shape, "data_offsets": [end - array.nbytes, end]}
-        for (name, array), end in zip(rows.items(), ends, strict=True)
+        for name, array, end in zip(order, map(arrays.__getitem__, order), ends, strict=True)
     }
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # arrays begin at a multiple of 8
     with path.open("wb") as stream:
         stream.write(len(text).to_bytes(8, "little") + text)
-        for array in rows.values():
-            stream.write(array.data)
+        for array in map(arrays.__getitem__, order):
+            for block in array.blocks() if isinstance(array, Spliced) else [array]:
+                stream.write(np.ascontiguousarray(block).data)
 
 
 def map_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ import faiss
 import numpy as np
 
 from gfm.index.codes import Codes
+from gfm.index.spliced import Spliced
 from gfm.types import GfmError
 
 EXACT_LIMIT = 200_000
@@ -108,7 +109,7 @@ class Vectors:
         return np.clip(out.T, -1.0, 1.0)
 
 
-def make_hnsw(rows: np.ndarray) -> faiss.Index | None:
+def make_hnsw(rows: Spliced) -> faiss.Index | None:
     """An HNSW graph for more than `EXACT_LIMIT` rows, else None; the same rows make the same graph.
 
     Source: Malkov and Yashunin, "Efficient and robust approximate nearest neighbor search using HNSW", 2018.
@@ -120,7 +121,7 @@ def make_hnsw(rows: np.ndarray) -> faiss.Index | None:
     threads = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)  # with several, the links depend on which row happens to come first
     try:
-        index.add(np.ascontiguousarray(rows))
+        index.add(np.ascontiguousarray(rows.whole()))
     finally:
         faiss.omp_set_num_threads(threads)
     return index

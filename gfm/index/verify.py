@@ -20,7 +20,6 @@ from gfm.index.recipe import Recipe
 from gfm.types import Document, Passage, Section
 
 _OFF = 1e-3  # by how much the length of a unit vector may miss 1
-_BLOCK = 1 << 16  # vectors measured at once
 
 
 def verify_index(path: Path, rebuild: bool = False, cache_path: Path | None = None) -> dict[str, list[str]]:
@@ -171,11 +170,10 @@ def _occurrences(content: Content) -> Iterator[str]:
 def _vectors(content: Content) -> Iterator[str]:
     """Every vector has length 1."""
     for kind in KINDS:
-        rows = content.rows[kind]
-        for start in range(0, len(rows), _BLOCK):
-            length = np.linalg.norm(rows[start : start + _BLOCK], axis=1)
-            for i in np.flatnonzero(~(np.abs(length - 1) <= _OFF)).tolist():  # NaN is not near 1 either
-                yield f"vector of {kind} {start + i}: expected length 1, found {length[i]:.4f}"
+        blocks = content.rows[kind].blocks()
+        length = np.concatenate([np.ones(0, np.float32), *(np.linalg.norm(block, axis=1) for block in blocks)])
+        for i in np.flatnonzero(~(np.abs(length - 1) <= _OFF)).tolist():  # NaN is not near 1 either
+            yield f"vector of {kind} {i}: expected length 1, found {length[i]:.4f}"
 
 
 def _within(name: str, numbers: np.ndarray, first: int, end: int) -> Iterator[str]:

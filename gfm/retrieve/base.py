@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from gfm.index.index import GraphIndex
+from gfm.index.part import where
 from gfm.text.reading import is_blank
 from gfm.types import GfmError, Hit, Passage, Query, Retrieval
 
 T = TypeVar("T")
+R = TypeVar("R", bound="Retriever")
 
 
 class Retriever(Protocol):
@@ -23,6 +25,22 @@ class Retriever(Protocol):
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The best passages for a question, and what led to them."""
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same retriever over another index, such as a part of this one."""
+
+
+def within(retriever: R, filters: Mapping[str, Any] | None) -> R:
+    """The retriever over what documents with the given fields support; itself where no filters are given.
+
+    Args:
+        retriever: Over the whole index.
+        filters: See `gfm.index.part.where`.
+
+    Raises:
+        GfmError: Filters that cannot be meant, or that no document fits.
+    """
+    return retriever if filters is None else retriever.over(where(retriever.index, filters))
 
 
 class Stopwatch:

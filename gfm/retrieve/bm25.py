@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import numpy as np
 
 from gfm.index.index import GraphIndex
@@ -15,6 +17,10 @@ class BM25Retriever:
 
     def __init__(self, index: GraphIndex):
         self.index = index
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from gfm.index.index import GraphIndex
 from gfm.retrieve.base import Stopwatch, as_query, passage_hits, query_vector
 from gfm.types import Query, Retrieval
@@ -12,6 +14,10 @@ class DenseRetriever:
 
     def __init__(self, index: GraphIndex):
         self.index = index
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` nearest passages."""

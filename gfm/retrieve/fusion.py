@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from math import inf
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
+from gfm.index.index import GraphIndex
 from gfm.retrieve.base import Retriever, Stopwatch, as_query
 from gfm.types import Entity, GfmError, Hit, Passage, PathStep, Query, Retrieval, Triple
 
@@ -54,6 +55,11 @@ class FusionRetriever:
             )
         self.retrievers, self.k, self.depth, self.name = dict(retrievers), k, depth, name
         self.index = next(iter(self.retrievers.values())).index
+
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        retrievers = {name: one.over(index) for name, one in self.retrievers.items()}
+        return type(self)(retrievers, self.k, self.depth, self.weights, self.name)
 
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages of the fused lists."""

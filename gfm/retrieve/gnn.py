@@ -109,6 +109,10 @@ class GNNRetriever:
             raise GfmError(f"candidates: unknown settings {', '.join(unknown)}; expected some of {', '.join(known)}")
         return cls(index, model, CandidateSettings(**chosen), keep, least_kept)
 
+    def over(self, index: GraphIndex) -> Self:
+        """The same over another index."""
+        return type(self)(index, self.model, self.builder.settings, self.keep, self.least_kept)
+
     def retrieve(self, query: str | Query, top_k: int = 10) -> Retrieval:
         """The ``top_k`` best passages with the entities, facts and paths that lead to them."""
         return self.explain(query, top_k).result

@@ -12,7 +12,7 @@ from gfm import __version__
 from gfm.extras import extra
 from gfm.llm.errors import RequestError, ServerError
 from gfm.llm.port import LLM
-from gfm.retrieve.base import Retriever
+from gfm.retrieve.base import Retriever, within
 from gfm.retrieve.gnn import GNNRetriever
 from gfm.serve import work
 from gfm.serve.gate import Gate
@@ -20,7 +20,7 @@ from gfm.serve.limits import Limits
 from gfm.serve.live import Live
 from gfm.serve.metrics import CONTENT_TYPE, Metrics
 from gfm.serve.requests import Health, request_models
-from gfm.serve.responses import REFUSED, add_handlers, as_bytes, json_response
+from gfm.serve.responses import REFUSED, SHOWN, add_handlers, as_bytes, json_response
 from gfm.serve.settings import ServeSettings
 from gfm.types import GfmError
 
@@ -48,11 +48,15 @@ class Service:
             self.gates["ask"] = Gate(llm.settings.concurrency, settings.queue, "ask")
         self.metrics = Metrics(self.live, self.gates)
 
-    async def done(self, gate: str, what: Callable[..., work.Done], *args: Any) -> Response:
+    async def done(self, gate: str, what: Callable[..., work.Done], body: Any, *args: Any) -> Response:
         """The response to a request, worked out in a thread."""
 
         def job() -> tuple[bytes, dict[str, float]]:
-            row, seconds = what(self.live.retriever, *args)
+            try:
+                retriever = within(self.live.retriever, body.filters)
+            except GfmError as error:  # filters that no document fits, or could fit
+                raise HTTPException(404, str(error)[:SHOWN]) from error
+            row, seconds = what(retriever, body.question, body.top_k, *args)
             return as_bytes(row), seconds
 
         data, seconds = await self.gates[gate].run(job, self.settings.timeout)
@@ -124,20 +128,20 @@ def make_app(load: Callable[[], Retriever], settings: ServeSettings | None = Non
     @post("/search")
     async def search(body: models.Search) -> Response:  # type: ignore[name-defined]
         """Passages for a question, what led to them, and the context for a language model."""
-        return await service.done("search", work.search, body.question, body.top_k, body.max_tokens)
+        return await service.done("search", work.search, body, body.max_tokens)
 
     @post("/ask", responses={**REFUSED, 502: REFUSED[500]})
     async def ask(body: models.Ask) -> Response:  # type: ignore[name-defined]
         """An answer with citations of its sources."""
         gate = "search" if llm is None else "ask"
-        return await service.done(gate, service.ask, body.question, body.top_k, body.max_tokens)
+        return await service.done(gate, service.ask, body, body.max_tokens)
 
     if isinstance(service.live.retriever, GNNRetriever):
 
         @post("/explain")
         async def explain(body: models.Explain) -> Response:  # type: ignore[name-defined]
             """Why: the scored graph that the passages of `/search` were cut from."""
-            return await service.done("search", work.explain, body.question, body.top_k)
+            return await service.done("search", work.explain, body)
 
     @app.get("/health")
     async def health() -> Health:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 from gfm.extras import extra
+from gfm.index.filters import ABOUT
 from gfm.serve.settings import ServeSettings
 from gfm.text.reading import is_blank
 
@@ -56,6 +57,7 @@ def request_models(settings: ServeSettings) -> SimpleNamespace:
             str, Field(min_length=1, max_length=settings.max_question, pattern=r"\S"), AfterValidator(_visible)
         ]
         top_k: Annotated[int, Field(ge=1, le=settings.max_top_k, strict=True), BeforeValidator(_whole)] = few
+        filters: Annotated[dict[str, Any] | None, Field(description=ABOUT)] = None
 
     class Search(Explain):
         max_tokens: Annotated[int, Field(ge=1, le=most, strict=True), BeforeValidator(_whole)] = min(2000, most)

@@ -21,7 +21,7 @@ with extra("serve"):
 _LOG = logging.getLogger(__name__)
 _WRONG = "something went wrong; the server's log says what"
 RETRY_AFTER = 1  # seconds
-_SHOWN = 300  # characters of what is wrong with a request
+SHOWN = 300  # characters of what is wrong with a request
 
 
 class Problem(BaseModel):
@@ -34,6 +34,7 @@ REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"model": Problem, "description": text}
     for status, text in {
         400: "The body is no JSON.",
+        404: "No document of the index fits the filters, or none could.",
         408: "The body did not come within the time limit.",
         413: "The body is too large.",
         421: "The service was called by a name that is not its own.",
@@ -72,7 +73,7 @@ def add_handlers(app: FastAPI) -> None:
     async def invalid(_: Request, error: RequestValidationError) -> Response:
         found = error.errors()[0]
         place = ".".join(str(part) for part in found["loc"])
-        return problem(422, f"{place}: {found['msg']}"[:_SHOWN])
+        return problem(422, f"{place}: {found['msg']}"[:SHOWN])
 
     @app.exception_handler(BusyError)
     async def busy(_: Request, error: BusyError) -> Response:

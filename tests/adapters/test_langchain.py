@@ -52,3 +52,8 @@ def test_it_stands_in_a_chain(retriever: GNNRetriever) -> None:
 def test_errors_stay_ours(retriever: GNNRetriever) -> None:
     with pytest.raises(GfmError, match="empty or blank"):
         GraphRetriever(retriever=retriever).invoke(" ")
+
+
+def test_filters_limit_the_search(retriever: GNNRetriever) -> None:
+    adapted = GraphRetriever(retriever=retriever, filters={"document_id": {"$in": ["p1", "p3"]}})
+    assert {found.id for found in adapted.invoke(QUESTION)} == {"p1", "p3"}

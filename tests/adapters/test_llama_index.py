@@ -58,3 +58,8 @@ def test_it_stands_in_a_query_engine(retriever: GNNRetriever) -> None:
 def test_errors_stay_ours(retriever: GNNRetriever) -> None:
     with pytest.raises(GfmError, match="empty or blank"):
         GraphRetriever(retriever).retrieve(" ")
+
+
+def test_filters_limit_the_search(retriever: GNNRetriever) -> None:
+    adapted = GraphRetriever(retriever, filters={"document_id": {"$in": ["p1", "p3"]}})
+    assert {found.node_id for found in adapted.retrieve(QUESTION)} == {"p1", "p3"}

@@ -55,6 +55,11 @@ def test_in_this_process(z_index: Path, untrained: Path) -> None:
             whole = await client.call_tool("explain", {"question": QUESTION, "graph": True})
             assert len(whole.structured_content["graph"]["nodes"]) == 10
             assert (await client.call_tool("search", {"question": QUESTION, "top_k": 101})).is_error
+            for tool in ("search", "explain"):
+                part = await client.call_tool(tool, {"question": QUESTION, "filters": {"document_id": "p3"}})
+                assert [hit["id"] for hit in part.structured_content["passages"]] == ["p3"]
+            wrong = await client.call_tool("search", {"question": QUESTION, "filters": {"year": 1}})
+            assert "filters: expected some of document_id" in wrong.content[0].text
         async with Client(make_server(lambda: BM25Retriever(index))) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == ["search"]
 

@@ -44,6 +44,14 @@ def test_json_has_the_whole_graph(explain: Run) -> None:
     assert made["passages"][0]["rank"] == 1
 
 
+def test_filters_limit_what_is_searched(explain: Run) -> None:
+    status, output, _ = explain("--json", "--against", "dense", "--filter", '{"document_id": {"$in": ["p1", "p3"]}}')
+    made = json.loads(output)
+    assert status == 0
+    assert {hit["id"] for hit in made["passages"]} == {hit["id"] for hit in made["against"]["passages"]} == {"p1", "p3"}
+    assert "p2" not in output
+
+
 def test_html_is_one_file(explain: Run, tmp_path: Path) -> None:
     file = tmp_path / "new" / "why.html"
     status, output, _ = explain("--html", file)

@@ -345,7 +345,7 @@ def test_a_sentence_without_a_triple_and_names_without_a_sentence() -> None:
     extraction = Extraction(statements=(Statement("It rained."),), names=("Soloist", "SOLOIST", "<p></p>"))
     parts = assemble([passage(0, "x")], [extraction])
     assert (parts.facts, parts.triples, parts.entities) == (["It rained."], [], [("soloist", "Soloist")])
-    assert parts.forms == [[("SOLOIST", 1), ("Soloist", 1)]]
+    assert parts.forms == {0: [("SOLOIST", 1), ("Soloist", 1)]}
 
 
 def test_self_loops_are_counted_once_each() -> None:

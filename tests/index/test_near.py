@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 import gfm.index.near as near_module
 import gfm.index.vectors as vectors_module
 from gfm.index.near import Near, nearest, synonyms
+from gfm.index.spliced import Spliced
 from gfm.index.vectors import make_hnsw
 
 SQUARE = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], dtype=np.float32)
@@ -21,7 +22,7 @@ def unit_rows(n: int, dim: int, seed: int = 0) -> np.ndarray:
 
 
 def similar_pairs(rows: np.ndarray, neighbours: int, threshold: float, **known: Any) -> tuple[np.ndarray, np.ndarray]:
-    return nearest(rows, neighbours, threshold, **known).pairs()
+    return nearest(Spliced.of(rows), neighbours, threshold, **known).pairs()
 
 
 def at(*degrees: float) -> np.ndarray:
@@ -75,7 +76,7 @@ def test_similar_pairs_against_all_pairs(monkeypatch: pytest.MonkeyPatch, block:
 def test_similar_pairs_by_a_graph_are_nearly_those(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors_module, "EXACT_LIMIT", 100)
     rows = unit_rows(400, 8)
-    exact, near = similar_pairs(rows, 4, 0.8)[0], similar_pairs(rows, 4, 0.8, graph=make_hnsw(rows))[0]
+    exact, near = similar_pairs(rows, 4, 0.8)[0], similar_pairs(rows, 4, 0.8, graph=make_hnsw(Spliced.of(rows)))[0]
     same = set(map(tuple, exact.tolist())) & set(map(tuple, near.tolist()))
     assert len(exact) > 100
     assert len(same) >= 0.95 * max(len(exact), len(near))
@@ -111,7 +112,7 @@ def lists(near: Near) -> list[list[tuple[int, float]]]:
 
 
 def test_the_nearest_come_first_and_ties_by_number() -> None:
-    found = lists(nearest(np.concatenate([at(10, 0, 25), at(0)]), 2, 0.866))
+    found = lists(nearest(Spliced.of(np.concatenate([at(10, 0, 25), at(0)])), 2, 0.866))
     assert [[other for other, _ in row] for row in found] == [[1, 3], [3, 0], [0, 1], [1, 0]]
     assert found[1][0][1] == 1.0
 
@@ -125,19 +126,22 @@ def test_old_lists_carried_over_are_those_built_anew(turns: list[int], before: s
     every = at(*(3.0 * turn for turn in turns))
     old, new = (sorted(i for i in chosen if i < len(turns)) for chosen in (before, after))
     moved = np.array([new.index(i) if i in new else -1 for i in old], dtype=np.int64)
-    known = nearest(every[old], 3, 0.98)
-    assert lists(nearest(every[new], 3, 0.98, known, moved)) == lists(nearest(every[new], 3, 0.98))
+    known = nearest(Spliced.of(every[old]), 3, 0.98)
+    added = [i for i in new if i not in old]
+    place = np.array([old.index(i) if i in old else len(old) + added.index(i) for i in new], dtype=np.int64)
+    carried = nearest(Spliced(every[old], every[added], place), 3, 0.98, known, moved)
+    assert lists(carried) == lists(nearest(Spliced.of(every[new]), 3, 0.98))
 
 
 def test_only_new_rows_and_open_lists_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, chosen = unit_rows(60, 4), []
     real = near_module._compare
     monkeypatch.setattr(near_module, "_compare", lambda r, c, *more: chosen.append(c.tolist()) or real(r, c, *more))
-    known = nearest(rows[:50], 2, 0.5)
-    nearest(rows, 2, 0.5, known, np.arange(50))
+    known = nearest(Spliced.of(rows[:50]), 2, 0.5)
+    nearest(Spliced.of(rows), 2, 0.5, known, np.arange(50))
     assert chosen[-1] == list(range(50, 60))
     moved = np.concatenate([[-1], np.arange(49)])
-    nearest(rows[1:50], 2, 0.5, known, moved)
+    nearest(Spliced.of(rows[1:50]), 2, 0.5, known, moved)
     lost = [i - 1 for i, row in enumerate(lists(known)) if 0 in [other for other, _ in row] and len(row) == 2]
     assert chosen[-1] == lost
     assert 0 < len(lost) < 10
@@ -151,7 +155,7 @@ def test_synonyms_by_hand() -> None:
     keys = ["1 march 1901", "2 march 1901", "mill", "mill (tarn)", "mills"]
     turn = np.radians([0, 1, 90, 180, 95])
     rows = np.stack([np.cos(turn), np.sin(turn)], axis=1).astype(np.float32)
-    links, weight = synonyms(keys, nearest(rows, 8, 0.8), [(3, 2)])
+    links, weight = synonyms(keys, nearest(Spliced.of(rows), 8, 0.8), [(3, 2)])
     assert links.tolist() == [[2, 3], [2, 4]]
     assert weight == pytest.approx([1.0, np.cos(np.radians(5))], abs=1e-6)
     assert (links.dtype, weight.dtype) == (np.int64, np.float32)
@@ -159,10 +163,10 @@ def test_synonyms_by_hand() -> None:
 
 def test_an_alias_outweighs_the_cosine() -> None:
     rows = np.array([[1, 0], [0.96, 0.28]], dtype=np.float32)
-    links, weight = synonyms(["mill", "mill (tarn)"], nearest(rows, 8, 0.8), [(0, 1)])
+    links, weight = synonyms(["mill", "mill (tarn)"], nearest(Spliced.of(rows), 8, 0.8), [(0, 1)])
     assert (links.tolist(), weight.tolist()) == ([[0, 1]], [1.0])
 
 
 def test_no_names_no_synonyms() -> None:
-    links, weight = synonyms([], nearest(np.zeros((0, 8), dtype=np.float32), 8, 0.8), [])
+    links, weight = synonyms([], nearest(Spliced.of(np.zeros((0, 8), dtype=np.float32)), 8, 0.8), [])
     assert (links.shape, weight.shape) == ((0, 2), (0,))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gfm.compat.graph_search import Community, GraphSearchRetriever
 from gfm.index.index import GraphIndex
 from gfm.index.lexical import make_lexical
 from gfm.index.part import PartialIndex, where
+from gfm.retrieve.base import within
 from gfm.retrievers import NAMES, load_retriever
 from gfm.text.chunk import embedded_text
 from gfm.text.encoder import HashingEncoder
@@ -97,6 +101,47 @@ def test_words_count_as_if_there_were_no_other_documents(whole: GraphIndex, chos
     assert found.lexical.vocabulary == vocabulary
     for name, array in arrays.items():
         np.testing.assert_array_equal(found.lexical._arrays[name], array, err_msg=name)
+
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "gfm": {"keep": 0.5, "least_kept": 2, "beam": 3},
+    "gfm_entity": {"best_entities": 2},
+    "fusion": {"retrievers": ["bm25", "ppr"], "k": 3, "depth": 2, "weights": {"bm25": 2.0}},
+    "ppr": {"facts": 2, "phrases": 1, "passage_weight": 0.2, "damping": 0.6},
+    "ppr_entity": {"damping": 0.7},
+    "vector_graph": {"near_entities": 2, "above_cosine": 0.2, "near_relations": 1, "degree": 2, "picked": 2},
+    "graph_search": {"limit": 2, "limits": {"entities": 1}},
+    "band_quota": {"depth": 1, "with_degree": True, "alpha": 2.0, "oversample_visited": True},
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_retriever_over_a_part_keeps_its_settings(whole: GraphIndex, name: str) -> None:
+    filters, settings_ = {"document_id": {"$in": ["mill", "venn", "isk"]}}, SETTINGS.get(name, {})
+    everywhere = load_retriever(name, whole, **settings_)
+    found = within(everywhere, filters).retrieve(QUESTION, 3)
+    expected = load_retriever(name, where(whole, filters), **settings_).retrieve(QUESTION, 3)
+    assert replace(found, seconds={}) == replace(expected, seconds={})
+    assert within(everywhere, None) is everywhere
+
+
+def test_communities_with_a_passage_outside_do_not_come_along(whole: GraphIndex) -> None:
+    communities = [
+        Community("a", "mills", "Mills grind.", entity_keys=("tarn mill",)),
+        Community("b", "sounds", "Sounds freeze.", entity_keys=("sound of morn",)),
+    ]
+    search = GraphSearchRetriever(whole, communities=communities)
+    part_ = search.over(where(whole, {"document_id": {"$in": ["mill", "venn"]}}))
+    assert [c.id for c in part_.communities] == ["a"]
+
+
+def test_threads_may_share_an_index(whole: GraphIndex) -> None:
+    def one(year: int) -> list[str]:
+        return where(whole, {"metadata.year": {"$gt": year}}).document_ids
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all("quince" in found for found in pool.map(one, range(1600, 1680)))
+    assert len(whole.parts) <= 8
 
 
 def test_where(whole: GraphIndex) -> None:

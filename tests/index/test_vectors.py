@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import gfm.index.vectors as vectors_module
+from gfm.index.spliced import Spliced
 from gfm.index.vectors import Vectors, make_hnsw, read_hnsw, write_hnsw
 from gfm.types import GfmError
 
@@ -103,7 +104,7 @@ def small_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("small_limit")
 def test_hnsw_saved_and_read_again(tmp_path: Path) -> None:
     rows = unit_rows(3000, 32)
-    graph = make_hnsw(rows)
+    graph = make_hnsw(Spliced.of(rows))
     path = tmp_path / "проект 名前 é.hnsw"
     write_hnsw(path, graph)
     near, exact = Vectors(rows, read_hnsw(path, rows)), Vectors(rows)
@@ -121,10 +122,10 @@ def test_hnsw_saved_and_read_again(tmp_path: Path) -> None:
 def test_hnsw_is_the_same_each_time(tmp_path: Path) -> None:
     rows, threads = unit_rows(600, 16), faiss.omp_get_max_threads()
     for name in ("a", "b"):
-        write_hnsw(tmp_path / name, make_hnsw(rows))
+        write_hnsw(tmp_path / name, make_hnsw(Spliced.of(rows)))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
     assert faiss.omp_get_max_threads() == threads
-    assert make_hnsw(rows[:100]) is None
+    assert make_hnsw(Spliced.of(rows[:100])) is None
 
 
 class ShortGraph:
@@ -149,7 +150,7 @@ def test_hnsw_never_gives_a_filler() -> None:
 @pytest.mark.usefixtures("small_limit")
 def test_a_graph_over_other_rows_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "entity.hnsw"
-    write_hnsw(path, make_hnsw(unit_rows(200, 16)))
+    write_hnsw(path, make_hnsw(Spliced.of(unit_rows(200, 16))))
     with pytest.raises(GfmError, match=r"entity\.hnsw: expected a graph over \(199, 16\), found \(200, 16\)"):
         read_hnsw(path, unit_rows(199, 16))
     path.write_bytes(b"\x80\x04not an index")

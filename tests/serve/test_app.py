@@ -54,6 +54,24 @@ def test_explain_has_the_graph(serve: Serve) -> None:
     assert row["passages"][0]["rank"] == 1
 
 
+@pytest.mark.parametrize("path", ["search", "ask", "explain"])
+def test_filters_limit_the_search(serve: Serve, path: str) -> None:
+    with serve() as client:
+
+        def ask(filters: Any) -> httpx.Response:
+            return client.post(f"/{path}", json={"question": "On which sea does Port Isk lie?", "filters": filters})
+
+        text = ask({"document_id": "p3"}).text
+        none, wrong, whole = ask({"document_id": "p99"}), ask({"year": 1}), ask(None)
+        described = client.get("/openapi.json").json()["components"]["schemas"][path.capitalize()]
+    assert "Halder" in text
+    assert "Orla Venn was born" not in text
+    assert (none.status_code, wrong.status_code, whole.status_code) == (404, 404, 200)
+    assert "found none; widen the filters" in none.json()["error"]
+    assert "expected some of document_id" in wrong.json()["error"]
+    assert "filters" in described["properties"]
+
+
 def test_only_a_learnt_retriever_explains(serve: Serve, loader: Callable[[], Retriever]) -> None:
     with serve(lambda: BM25Retriever(loader().index)) as client:
         assert client.post("/search", json={"question": QUESTION}).json()["score_unit"] == "BM25"
