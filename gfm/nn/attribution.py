@@ -11,6 +11,8 @@ from gfm.nn.geometric import Data
 from gfm.nn.model import GraphRetrieverModel
 
 
+@torch.inference_mode(False)
+@torch.enable_grad()
 def edge_contributions(model: GraphRetrieverModel, data: Data, nodes: Sequence[int], steps: int = 1) -> Tensor:
     r"""What each edge adds to the logit of each of some nodes, (len(nodes), e).
 
@@ -33,8 +35,7 @@ def edge_contributions(model: GraphRetrieverModel, data: Data, nodes: Sequence[i
         gates: list[Tensor] = []
         handles = [module.gate.register_forward_hook(_scaled(gates, scale)) for module in model.rounds]
         try:
-            with torch.inference_mode(False), torch.enable_grad():
-                logits = model(data).node
+            logits = model(data).node
         finally:
             for handle in handles:
                 handle.remove()
