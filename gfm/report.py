@@ -63,6 +63,13 @@ def evidence(retrieval: Retrieval, only: Sequence[str] = ()) -> str:
     return "\n".join(["Evidence paths", *(line for hit, path in shown for line in _path(hit, path))])
 
 
+def contribution(hit: Hit[PathStep]) -> str:
+    """A link and what it adds to a score, on one line, and under it the sentence of a fact."""
+    step = hit.item
+    chain = f"{hit.score:+.2f}  {_end(step, step.source)} {_ARROWS.get(step.kind, f'—{step.kind}→')} "
+    return f"  {chain}{_end(step, step.target)}" + (f"\n         {clean(step.text)}" if step.text else "")
+
+
 def _path(hit: Hit[Passage], path: Sequence[PathStep]) -> Iterator[str]:
     """The chain on one line, then each fact of it with the passage that states it."""
     chain = "".join(f" {_ARROWS.get(s.kind, f'—{s.kind}→')} {_end(s, s.target)}" for s in path)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -12,12 +13,25 @@ from gfm.cli.options import Checkpoint, Filters, IndexFolder, Question, known_re
 from gfm.doors import as_typed, say, say_json
 from gfm.retrievers import NAMES
 
+if TYPE_CHECKING:
+    from gfm.retrieve.gnn import Explained, GNNRetriever
+    from gfm.types import Hit, PathStep
+
+_MOST_LINKS = 5
 _EXAMPLES = (
     "\b\nExamples:\n"
     '  gfm explain my_index "Who built Tarn Mill?"\n'
     '  gfm explain my_index "Who built it?" --html why.html\n'
     '  gfm explain my_index "Who built it?" --against bm25'
 )
+
+
+def contributions(retriever: GNNRetriever, explained: Explained) -> list[Hit[PathStep]]:
+    """The links that the score of the first passage rests on; none where the network did not rank it."""
+    result = explained.result
+    if not result.passages or result.trace["fallback"]:
+        return []
+    return retriever.contributions(explained, result.passages[0].item.id, _MOST_LINKS)
 
 
 def register(app: typer.Typer) -> None:
@@ -59,12 +73,15 @@ def register(app: typer.Typer) -> None:
         explained = cast(GNNRetriever, retriever).explain(asked, top_k)
         other = open_retriever(opened, {"name": against}).retrieve(asked, top_k) if against else None
         made = explanation(opened, explained, other) if html or as_json else {}
+        rests = contributions(cast(GNNRetriever, retriever), explained)
         if html is not None:
             write_text(html, page(made))
         if as_json:
-            say_json(made)
+            say_json({**made, "contributions": [asdict(hit) for hit in rests]})
             return
         say(report.as_text(explained.result))
+        if rests:
+            say("\n".join(["\nThe first passage's score rests on", *map(report.contribution, rests)]))
         if other is not None:
             say(f"\nThe same question with {against}\n{report.as_text(other)}")
         next_one = f"next: gfm explain {shlex.quote(str(index_folder))} {shlex.quote(asked)} --html why.html"

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from gfm.index.index import GraphIndex
+from gfm.nn.geometric import Data
 from gfm.retrieve.candidates import Candidates, top
 from gfm.retrieve.gnn import Explained, GNNRetriever
 from gfm.retrieve.signals import Signals
@@ -62,11 +63,11 @@ class EntityGNNRetriever(GNNRetriever):
         found: Candidates,
         node: np.ndarray,
         edge: np.ndarray,
-        overlap: np.ndarray,
+        data: Data,
     ) -> Explained:
         n_e = len(found.entities)
         node = np.concatenate([node[:n_e], self._support(found, node[:n_e])])
-        done = super()._result(query, top_k, signals, found, node, edge, overlap)
+        done = super()._result(query, top_k, signals, found, node, edge, data)
         result = done.result
         unit = result.score_unit if result.trace["fallback"] else "mean 1/df of the best entities"
         return replace(done, result=replace(result, score_unit=unit, trace={**result.trace, "retriever": "gfm_entity"}))

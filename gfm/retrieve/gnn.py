@@ -11,9 +11,11 @@ import numpy as np
 import torch
 from threadpoolctl import ThreadpoolController
 
-from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, INVERSE_FACT
+from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, INVERSE_FACT, MIRROR
 from gfm.index.index import GraphIndex
+from gfm.nn.attribution import edge_contributions
 from gfm.nn.checkpoint import load_model
+from gfm.nn.geometric import Data
 from gfm.nn.model import GraphRetrieverModel
 from gfm.retrieve.base import Stopwatch, as_query, passage_hits, ranked
 from gfm.retrieve.candidates import CandidateBuilder, Candidates
@@ -38,6 +40,7 @@ class Explained:
         edge: float64[e], score of each edge that is a fact; of the others it says nothing.
         kept: What was kept of it.
         paths: Of each returned passage with one, by its node, the evidence path as positions of edges.
+        data: What the network read.
     """
 
     result: Retrieval
@@ -46,6 +49,7 @@ class Explained:
     edge: np.ndarray
     kept: Kept
     paths: dict[int, list[int]]
+    data: Data
 
 
 class GNNRetriever:
@@ -132,7 +136,7 @@ class GNNRetriever:
             node = torch.sigmoid(scores.node).numpy().astype(np.float64)
             edge = torch.sigmoid(scores.edge).numpy().astype(np.float64)
         with clock.stage("prune"):
-            done = self._result(query, top_k, signals, found, node, edge, data.node_input[:, _OVERLAP].numpy())
+            done = self._result(query, top_k, signals, found, node, edge, data)
         done.result.seconds.update(clock.seconds)
         return done
 
@@ -150,9 +154,9 @@ class GNNRetriever:
         found: Candidates,
         node: np.ndarray,
         edge: np.ndarray,
-        overlap: np.ndarray,
+        data: Data,
     ) -> Explained:
-        n_e = len(found.entities)
+        n_e, overlap = len(found.entities), data.node_input[:, _OVERLAP].numpy()
         triple = self.index.graph.edge_triple[found.edge]
         is_fact = triple >= 0
         fallback = None if _tells_apart(found, node, edge) else "dense"
@@ -180,7 +184,42 @@ class GNNRetriever:
             },
             trace=self._trace(signals, found, kept, overlap, fallback),
         )
-        return Explained(result, found, node, edge, kept, paths)
+        return Explained(result, found, node, edge, kept, paths, data)
+
+    def contributions(self, explained: Explained, passage_id: str, top_k: int = 10) -> list[Hit[PathStep]]:
+        """The kept links that a passage's score rests on most, each with what it adds to the score's logit.
+
+        A link is both directions of an edge; its score is their sum, see `edge_contributions`. How far they can be
+        trusted: docs/explain.md.
+
+        Args:
+            explained: From `explain`.
+            passage_id: Of a candidate passage.
+            top_k: How many links.
+
+        Raises:
+            GfmError: The passage is no candidate of the question.
+        """
+        found = explained.found
+        ids = [self.index.passage_ids[int(p)] for p in found.passages]
+        if passage_id not in ids:
+            raise GfmError(f"passage {passage_id!r}: expected a candidate of the question, found none; ask for another")
+        node = len(found.entities) + ids.index(passage_id)
+        added = edge_contributions(self.model, explained.data, [node])[0].numpy().astype(np.float64)
+        link, first = self.links(found)
+        total = np.bincount(link, weights=added, minlength=len(first))
+        kept = np.flatnonzero(np.bincount(link, weights=explained.kept.edge, minlength=len(first)))
+        best = kept[np.lexsort((kept, -total[kept]))[:top_k]]
+        steps = self._steps(found, first[best].tolist())
+        return [Hit(steps[int(first[n])], float(total[n]), rank) for rank, n in enumerate(best, start=1)]
+
+    def links(self, found: Candidates) -> tuple[np.ndarray, np.ndarray]:
+        """The link of each edge, int64[e], and the first edge of each link; both directions of an edge are one link."""
+        ends = np.sort(found.edge_index, axis=0)
+        kind = np.minimum(found.edge_kind, MIRROR[found.edge_kind])
+        key = np.stack([*ends, self.index.graph.edge_triple[found.edge], kind])  # (4, e)
+        _, first, link = np.unique(key, axis=1, return_index=True, return_inverse=True)
+        return link, first
 
     def _cosines(self, signals: Signals, found: Candidates, triple: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Cosine with the question of every candidate node, float64[n], and of every fact edge, float64[e]."""

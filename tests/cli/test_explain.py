@@ -28,6 +28,7 @@ def test_it_prints_passages_paths_and_the_other_retriever(explain: Run) -> None:
     assert first.startswith("Passages (score: relevance)\n  1. ")
     assert "\nEvidence paths\n" in first
     assert "\nReach: 5 of 5 passages, 5 of 5 entities\n" in first
+    assert "\nThe first passage's score rests on\n  " in first + second
     assert "<context>" not in output
     assert second.startswith("Passages (score: BM25)\n  1. ")
     assert "  3. " not in output

@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from gfm.index.index import GraphIndex
+from gfm.nn.attribution import edge_contributions
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import GraphRetrieverModel
 from gfm.retrieve.dense import DenseRetriever
@@ -211,7 +212,7 @@ def test_settings_of_the_checkpoint_hold_unless_they_are_given(z: GraphIndex, mo
     settings = GNNRetriever.from_pretrained(z, tmp_path, hops=3).builder.settings
     assert (settings.seeds, settings.hops, settings.max_fanout) == (2, 3, CandidateSettings().max_fanout)
     save_model(model, tmp_path, candidates={"seed": 2})
-    with pytest.raises(GfmError, match=r"candidates: unknown settings seed; expected some of seeds"):
+    with pytest.raises(GfmError, match=r"candidates: unknown settings seed; expected some of named, seeds"):
         GNNRetriever.from_pretrained(z, tmp_path)
 
 
@@ -340,3 +341,30 @@ def test_a_top_k_below_one_is_an_error(retriever: GNNRetriever, top_k: int) -> N
 
 def test_the_network_is_never_in_training_mode(z: GraphIndex, model: GraphRetrieverModel) -> None:
     assert not GNNRetriever(z, model.train()).model.training
+
+
+# --- contributions
+
+
+def test_contributions_are_those_of_kept_links_best_first(retriever: GNNRetriever) -> None:
+    """A link is both directions of an edge, so its score is the sum over both; every link is shown once."""
+    explained = retriever.explain(SEA, 5)
+    passage = explained.result.passages[0].item.id
+    hits = retriever.contributions(explained, passage, 1000)
+    scores = [hit.score for hit in hits]
+    assert scores == sorted(scores, reverse=True)
+    assert any(scores)
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    source, target = explained.found.edge_index[:, explained.kept.edge]
+    assert len(hits) == int((source < target).sum())
+    found = explained.found
+    node = len(found.entities) + found.passages.tolist().index(retriever.index.passage_ids.index(passage))
+    added = edge_contributions(retriever.model, explained.data, [node])[0].numpy()
+    assert sum(scores) == pytest.approx(float(added[explained.kept.edge].sum()), abs=1e-5)
+    assert retriever.contributions(explained, passage, 2) == hits[:2]
+    assert {hit.item.kind for hit in hits} <= {"fact", "inverse fact", "mention", "synonym"}
+
+
+def test_contributions_of_no_candidate(retriever: GNNRetriever) -> None:
+    with pytest.raises(GfmError, match=r"passage 'p9': expected a candidate of the question, found none"):
+        retriever.contributions(retriever.explain(SEA, 5), "p9")
