@@ -2,9 +2,10 @@
 
     python scripts/deletion_curves.py INDEX SET [--questions 50] [--checkpoint FOLDER] [--seed 0]
 
-For the first three passages of each question, kept links are deleted from the subgraph in several orders, and the network
-is asked again. A table has the mean fall of the logit after k links, its mean over k (the area under the curve), and the
-fall after as many links as the evidence path has. The higher, the better an order knows what the score rests on.
+For the first three passages of each question, kept links are deleted from the subgraph in several orders, and the
+network is asked again. A table has the mean fall of the logit after k links, its mean over k (the area under the
+curve), and the fall after as many links as the evidence path has. The higher, the better an order knows what the score
+rests on.
 """
 
 from __future__ import annotations
