@@ -17,12 +17,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from torch_geometric.data import Data
 
 from gfm.eval.beir import load_dataset
 from gfm.eval.bench import questions
 from gfm.index.index import GraphIndex
 from gfm.nn.attribution import edge_contributions
-from gfm.nn.geometric import Data
 from gfm.retrieve.gnn import Explained, GNNRetriever
 
 KS = (1, 2, 3, 5, 8, 12, 20)

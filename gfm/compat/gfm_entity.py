@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from torch_geometric.data import Data
 
 from gfm.index.index import GraphIndex
-from gfm.nn.geometric import Data
 from gfm.retrieve.candidates import Candidates, top
 from gfm.retrieve.gnn import Explained, GNNRetriever
 from gfm.retrieve.signals import Signals

@@ -98,19 +98,27 @@ class Lexical:
         positions, _ = expand(ptr, token_ids)
         found, count = np.unique(names[positions], return_counts=True)
         whole = found[count == np.diff(self.name_ptr)[found]]
-        tokens = {int(i): frozenset(self.name_token[self.name_ptr[i] : self.name_ptr[i + 1]].tolist()) for i in whole}
-        left = [i for i, own in tokens.items() if not any(own < other for other in tokens.values())]
-        rarity = [-float(self.idf[list(tokens[i])].sum()) for i in left]
-        return np.array(left, dtype=np.int64)[np.lexsort((left, rarity))]
+        left = self.longest(whole)
+        return np.asarray(left[np.lexsort((left, -self.name_weight(left)))], dtype=np.int64)
+
+    def longest(self, names: np.ndarray) -> np.ndarray:
+        """Those names, in their order, whose tokens are not some of those of another one among them, int64[·]."""
+        tokens = [frozenset(self.name_token[self.name_ptr[i] : self.name_ptr[i + 1]].tolist()) for i in names]
+        kept = [n for n, own in enumerate(tokens) if not any(own < other for other in tokens)]
+        return np.asarray(names[kept], dtype=np.int64)
+
+    def name_weight(self, names: np.ndarray) -> np.ndarray:
+        """Sum of the idf of each name's tokens, float64[len(names)]."""
+        positions, owner = expand(self.name_ptr, names)
+        weight: np.ndarray = np.bincount(owner, self.idf[self.name_token[positions]], minlength=len(names))
+        return weight
 
     def name_overlap(self, entities: np.ndarray, token_ids: np.ndarray) -> np.ndarray:
         """Idf-weighted share of each name's tokens that are among the given ones, float32[len(entities)]."""
         positions, owner = expand(self.name_ptr, entities)
         token = self.name_token[positions]
-        idf = self.idf[token]
-        total = np.bincount(owner, weights=idf, minlength=len(entities))
-        found = np.bincount(owner, weights=idf * np.isin(token, token_ids), minlength=len(entities))
-        return (found / np.maximum(total, _EPSILON)).astype(np.float32)
+        found = np.bincount(owner, weights=self.idf[token] * np.isin(token, token_ids), minlength=len(entities))
+        return (found / np.maximum(self.name_weight(entities), _EPSILON)).astype(np.float32)
 
 
 @dataclass(frozen=True)

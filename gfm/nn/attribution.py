@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.data import Data
 
-from gfm.nn.geometric import Data
+from gfm.nn.conv import GatedConv
 from gfm.nn.model import GraphRetrieverModel
 
 
@@ -33,7 +34,8 @@ def edge_contributions(model: GraphRetrieverModel, data: Data, nodes: Sequence[i
     for step in range(steps):
         scale = 1.0 if steps == 1 else (step + 0.5) / steps
         gates: list[Tensor] = []
-        handles = [module.gate.register_forward_hook(_scaled(gates, scale)) for module in model.rounds]
+        rounds = [module for module in model.rounds if isinstance(module, GatedConv)]
+        handles = [module.gate.register_forward_hook(_scaled(gates, scale)) for module in rounds]
         try:
             logits = model(data).node
         finally:

@@ -10,12 +10,12 @@ from typing import Any, Self
 import numpy as np
 import torch
 from threadpoolctl import ThreadpoolController
+from torch_geometric.data import Data
 
 from gfm.graph.knowledge_graph import EDGE_KINDS, FACT, INVERSE_FACT, MIRROR
 from gfm.index.index import GraphIndex
 from gfm.nn.attribution import edge_contributions
 from gfm.nn.checkpoint import load_model
-from gfm.nn.geometric import Data
 from gfm.nn.model import GraphRetrieverModel
 from gfm.retrieve.base import Stopwatch, as_query, passage_hits, ranked
 from gfm.retrieve.candidates import CandidateBuilder, Candidates
@@ -133,8 +133,7 @@ class GNNRetriever:
         torch.get_num_threads()
         with clock.stage("network"), torch.inference_mode(), self._openmp.limit(limits=1):
             scores = self.model(data)
-            node = torch.sigmoid(scores.node).numpy().astype(np.float64)
-            edge = torch.sigmoid(scores.edge).numpy().astype(np.float64)
+            node, edge = (torch.sigmoid(logits.double()).numpy() for logits in scores)  # large ones stay apart
         with clock.stage("prune"):
             done = self._result(query, top_k, signals, found, node, edge, data)
         done.result.seconds.update(clock.seconds)

@@ -23,6 +23,7 @@ from gfm.index.store import file_hash
 from gfm.nn.checkpoint import WEIGHTS, load_model, save_model
 from gfm.nn.model import GraphRetrieverModel
 from gfm.progress import watched
+from gfm.train.calibrate import calibrate
 from gfm.train.callbacks import Best, FlatLoss
 from gfm.train.data import LoadedSet, SubgraphData
 from gfm.train.module import RetrievalModule
@@ -224,6 +225,7 @@ def export(folder: Path, settings: TrainSettings, best: Best, loaded: Sequence[L
     """Write the best weights, and a config that tells how they were made and names no path of the machine."""
     model = GraphRetrieverModel(settings.model)
     model.load_state_dict(best.weights)
+    calibration = calibrate(model, [question for s in loaded for question in s.validation])
     data = settings.data
     sets = [
         {
@@ -258,7 +260,7 @@ def export(folder: Path, settings: TrainSettings, best: Best, loaded: Sequence[L
             "trainer": {**asdict(settings.trainer), "threads": settings.trainer.threads or torch.get_num_threads()},
         },
         data=sets,
-        validation={"monitor": best.score, "step": best.step, "sets": best.figures},
+        validation={"monitor": best.score, "step": best.step, "sets": best.figures, "calibration": calibration},
         versions={"gfm": __version__, **{p: importlib.metadata.version(p) for p in _PACKAGES}},
     )
 

@@ -5,9 +5,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch_geometric.data import Data
 
 from gfm.nn.attribution import _scaled, edge_contributions
-from gfm.nn.geometric import Data
 from gfm.nn.model import GraphRetrieverModel, ModelSettings
 from tests.nn.test_model import MODEL, SETTINGS, graph_of, model_of, score
 

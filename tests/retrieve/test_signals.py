@@ -179,9 +179,9 @@ def test_words(harbour: SimpleNamespace) -> None:
 
 
 def test_pagerank_between_two_ends_by_hand(stub_index: Stub) -> None:
-    """Each end starts with half the mass; every round keeps a half of it and sends a half across: 12 rounds."""
+    """Each end starts with half the mass; every round keeps a half of it and sends a half across: 6 rounds."""
     index = stub_index(["A", "B"], [(0, 1, ())], entity_vectors=np.stack([X, Y]), fact_vectors=X)
-    assert read(index).pagerank.tolist() == pytest.approx([0.5 * (1 - 0.5**12)] * 2)
+    assert read(index).pagerank.tolist() == pytest.approx([0.5 * (1 - 0.5**6)] * 2)
 
 
 def test_pagerank_of_passages_alone_by_hand(stub_index: Stub) -> None:
