@@ -198,6 +198,7 @@ def readonly(root: Path) -> dict[str, int]:
         entry.chmod(0o555 if entry.is_dir() else 0o444)
 
     def as_nobody() -> None:
+        check(path, now)  # imports what waits for its first use: nobody may be unable to read where Python lies
         if os.geteuid() == 0:
             os.setuid(65534)
         check(path, now)
