@@ -118,7 +118,8 @@ class Lexical:
         positions, owner = expand(self.name_ptr, entities)
         token = self.name_token[positions]
         found = np.bincount(owner, weights=self.idf[token] * np.isin(token, token_ids), minlength=len(entities))
-        return (found / np.maximum(self.name_weight(entities), _EPSILON)).astype(np.float32)
+        share: np.ndarray = (found / np.maximum(self.name_weight(entities), _EPSILON)).astype(np.float32)
+        return share
 
 
 @dataclass(frozen=True)

@@ -74,22 +74,23 @@ class GraphRetrieverModel(nn.Module):
         initial = self.node_net(data.node_input)  # (n, width)
         edge_state = self.edge_mix(self.kind(data.edge_kind) + self.edge_net(data.edge_input))  # (e, edge_width)
         source, target = data.edge_index
+        zeros = data.node_input.new_zeros(len(initial))  # in full precision, whatever the rest is in
         ones = torch.ones(len(target), 1, device=initial.device)
-        degree = initial.new_zeros(len(initial), 1).index_add(0, target, ones).clamp(min=1.0)  # (n, 1)
+        degree = zeros[:, None].index_add(0, target, ones).clamp(min=1.0)  # (n, 1)
         state = initial
         for conv in self.rounds:
             state = conv(state, initial, data.edge_index, edge_state, degree)
         both = torch.cat([state, initial], dim=1)  # (n, 2 * width)
-        node = initial.new_zeros(len(initial))  # (n,)
+        node = zeros  # (n,)
         for kind, head in enumerate((self.entity_head, self.passage_head)):
             rows = (data.node_kind == kind).nonzero()[:, 0]
-            node = node.index_put((rows,), head(both.index_select(0, rows))[:, 0])
+            node = node.index_put((rows,), head(both.index_select(0, rows))[:, 0].to(zeros.dtype))
         facts = (data.edge_triple >= 0).nonzero()[:, 0]  # (f,)
         ends = self.fact_source(state).index_select(0, source[facts]) + self.fact_target(state).index_select(
             0, target[facts]
         )  # (f, width)
         fact = self.fact_head(ends + self.fact_edge(edge_state.index_select(0, facts)))[:, 0]  # (f,)
-        return Scores(node, fact.new_zeros(len(source)).index_put((facts,), fact))
+        return Scores(node, zeros.new_zeros(len(source)).index_put((facts,), fact.to(zeros.dtype)))
 
 
 def _head(width: int) -> nn.Sequential:

@@ -27,6 +27,7 @@ from gfm.retrieve.signals import CandidateSettings
 from gfm.train.augment import AugmentSettings, vary
 from gfm.train.dataset import cached_subgraphs
 from gfm.train.derive import one_hop_questions
+from gfm.train.processes import rank, world_size
 from gfm.train.questions import make_questions
 from gfm.train.settings import DataSettings, SetSettings, TrainSettings
 from gfm.types import GfmError, Query
@@ -102,13 +103,24 @@ class SubgraphData(L.LightningDataModule):
         )
         first = done * data.batch_size  # numbers the draws of the whole run, so that it can go on anywhere
         flat = [(first + i, question) for i, question in enumerate(q for batch in chosen for q in batch)]
-        order = [flat[i : i + data.batch_size] for i in range(0, len(flat), data.batch_size)]
+        # Each process takes its share of every batch.
+        order = [flat[i : i + data.batch_size][rank() :: world_size()] for i in range(0, len(flat), data.batch_size)]
         questions = _Varied([d for s in self.loaded for d in s.train], self.settings.augment, self.settings.seed)
         return DataLoader(questions, batch_sampler=order, collate_fn=Batch.from_data_list)
 
     def val_dataloader(self) -> DataLoader[Any]:
-        """Every validation question once, set after set."""
+        """Every validation question once, set after set; of several processes, each takes its share.
+
+        Raises:
+            GfmError: There are fewer than processes.
+        """
         questions = [d for s in self.loaded for d in s.validation]
+        if len(questions) < world_size():
+            raise GfmError(
+                f"trainer.devices={world_size()}: expected as many validation questions, found {len(questions)}; raise "
+                "data.val_share"
+            )
+        questions = questions[rank() :: world_size()]
         return DataLoader(questions, batch_size=self.settings.data.batch_size, collate_fn=Batch.from_data_list)  # type: ignore[arg-type]
 
 

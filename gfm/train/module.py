@@ -19,6 +19,7 @@ from torch_geometric.data import Batch
 from gfm.nn.loss import retrieval_loss
 from gfm.nn.model import GraphRetrieverModel, ModelSettings
 from gfm.train.inputs import blind
+from gfm.train.processes import gathered, rank
 from gfm.train.settings import OptimizerSettings
 from gfm.types import GfmError
 
@@ -110,8 +111,8 @@ class RetrievalModule(L.LightningModule):
         self.average.module.load_state_dict(model.state_dict())
 
     def on_train_batch_start(self, batch: Batch, batch_idx: int) -> None:
-        """Give the step its seed."""
-        torch.manual_seed((self.seed << 32) + self.global_step)
+        """Give the step its seed, another one in each process."""
+        torch.manual_seed((self.seed << 32) + (rank() << 24) + self.global_step)
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         """The loss of one batch.
@@ -163,8 +164,9 @@ class RetrievalModule(L.LightningModule):
     def on_validation_epoch_end(self) -> None:
         """Mean figures by set; the monitor is the mean over sets, so that a large set does not outweigh small ones."""
         self.figures = {}
+        all_rows = gathered(self._rows)
         for number, name in enumerate(self.set_names):
-            rows = [row for of, row in self._rows if of == number]
+            rows = [row for of, row in all_rows if of == number]
             if rows:
                 self.figures[name] = dict(zip(FIGURES, (float(x) for x in np.mean(rows, axis=0)), strict=True))
         for name, figures in self.figures.items():

@@ -27,6 +27,7 @@ from gfm.train.calibrate import calibrate
 from gfm.train.callbacks import Best, FlatLoss
 from gfm.train.data import LoadedSet, SubgraphData
 from gfm.train.module import RetrievalModule
+from gfm.train.processes import launched, together
 from gfm.train.settings import TrainerSettings, TrainSettings
 from gfm.types import GfmError
 
@@ -40,6 +41,8 @@ _HARMLESS = (
     "ended before the epoch ended",  # the order of questions is a function of the step
     "The dirpath has changed",  # or in another: the best weights travel with the callback
     "`isinstance.treespec, LeafSpec.` is deprecated",  # Lightning itself
+    "It is recommended to use `self.log",  # the figures are gathered before they are logged
+    "find_unused_parameters=True was specified",  # which parameters get no gradient depends on the batch
 )
 _PACKAGES = ("torch", "torch-geometric", "lightning", "numpy")
 
@@ -83,11 +86,15 @@ def train(settings: TrainSettings) -> TrainResult:
     """Train, and export the best averaged weights to ``output/checkpoint``.
 
     The same settings give the same weights on a CPU at the same number of threads; a resumed run gives those of an
-    unbroken one. On a GPU sums are not ordered, and runs of one seed differ: report the mean over seeds there.
+    unbroken one. On a GPU sums are not ordered, and runs of one seed differ: report the mean over seeds there. Several
+    processes (``trainer.devices``) share each batch; their sums and dropouts differ from those of one.
 
     Raises:
         GfmError: Bad data or settings, a checkpoint that cannot be resumed, or no validation with a finite figure.
     """
+    if settings.trainer.devices > 1 and not launched():
+        check_accelerator(settings.trainer)
+        return together(train, settings, settings.trainer.devices)
     resume = Path(settings.resume).absolute() if settings.resume else None
     if resume:
         check_resume(resume, settings)
@@ -109,7 +116,9 @@ def train(settings: TrainSettings) -> TrainResult:
             f"{settings.optimizer.lr:g}, and try the data with sanity=true"
         )
     folder = output / "checkpoint"
-    export(folder, settings, best, data.loaded)
+    if trainer.is_global_zero:
+        export(folder, settings, best, data.loaded)
+    trainer.strategy.barrier()
     told = [flat.warning] if flat.warning else []
     if best.rejected:
         told.append(f"the validation figures at steps {best.rejected} were not finite and cannot be the best")
@@ -146,17 +155,19 @@ def seeded(settings: TrainSettings) -> Iterator[None]:
     """Seeds, threads and determinism for a run; threads and determinism are put back afterwards."""
     threads, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
     L.seed_everything(settings.seed, verbose=False)
-    torch.set_num_threads(settings.trainer.threads or threads)
-    lightning_log = logging.getLogger("lightning.pytorch")
-    level = lightning_log.level
-    lightning_log.setLevel(logging.WARNING)  # hardware that is not used, and advertisements
+    torch.set_num_threads(settings.trainer.threads or max(1, threads // settings.trainer.devices))
+    logs = [logging.getLogger(name) for name in ("lightning.pytorch", "lightning.fabric")]
+    levels = [logger.level for logger in logs]
+    for logger in logs:
+        logger.setLevel(logging.WARNING)  # hardware that is not used, and advertisements
     try:
         with warnings.catch_warnings():
             for message in _HARMLESS:
                 warnings.filterwarnings("ignore", f".*{message}")
             yield
     finally:
-        lightning_log.setLevel(level)
+        for logger, level in zip(logs, levels, strict=True):
+            logger.setLevel(level)
         torch.set_num_threads(threads)
         torch.use_deterministic_algorithms(deterministic)
 
@@ -167,17 +178,17 @@ def make_trainer(
     """The Lightning trainer of a run; without an ``output`` it logs and keeps nothing.
 
     Raises:
-        GfmError: A GPU is asked for and there is none, or the logger is not installed.
+        GfmError: What is asked for is not here, or the logger is not installed.
     """
-    if settings.accelerator == "gpu" and not torch.cuda.is_available():
-        raise GfmError("trainer.accelerator=gpu: torch finds no CUDA device here; use trainer.accelerator=cpu or auto")
-    accelerator = settings.accelerator
-    if accelerator == "auto":
-        accelerator = "gpu" if torch.cuda.is_available() else "cpu"
+    accelerator = check_accelerator(settings)
+    if settings.accelerator == "auto":
         log.info("trainer.accelerator=auto: training on the %s", accelerator)
     return L.Trainer(
         accelerator=accelerator,
-        devices=1,
+        devices=settings.devices if launched() else 1,
+        # A batch in which nothing has gold entities or facts leaves their heads without a gradient.
+        strategy="ddp_find_unused_parameters_true" if launched() else "auto",
+        precision=settings.precision,  # type: ignore[arg-type]
         max_steps=settings.max_steps,
         max_epochs=-1,
         reload_dataloaders_every_n_epochs=1,  # an epoch is the stretch between two validations
@@ -194,6 +205,23 @@ def make_trainer(
         default_root_dir=output,
         **more,
     )
+
+
+def check_accelerator(settings: TrainerSettings) -> str:
+    """The accelerator, cpu or gpu.
+
+    Raises:
+        GfmError: GPUs are asked for and there are none, or too few.
+    """
+    found = torch.cuda.device_count()
+    if settings.accelerator == "gpu" and not found:
+        raise GfmError("trainer.accelerator=gpu: torch finds no CUDA device here; use trainer.accelerator=cpu or auto")
+    accelerator = "gpu" if settings.accelerator != "cpu" and found else "cpu"
+    if accelerator == "gpu" and found < settings.devices:
+        raise GfmError(f"trainer.devices={settings.devices}: torch finds {found} CUDA devices; ask for at most as many")
+    if accelerator == "cpu" and settings.precision == "16-mixed":
+        raise GfmError("trainer.precision=16-mixed: expected a GPU, found none; use bf16-mixed or 32-true")
+    return accelerator
 
 
 def check_resume(path: Path, settings: TrainSettings) -> None:

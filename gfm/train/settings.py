@@ -17,6 +17,7 @@ from gfm.train.inputs import parse_groups
 from gfm.types import GfmError
 
 S = TypeVar("S")
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +151,11 @@ class TrainerSettings:
         log_every: Steps between lines of the log file.
         logger: ``csv`` or ``tensorboard``.
         accelerator: ``cpu``, ``gpu``, or ``auto``: the GPU where there is one.
-        threads: Threads of torch; its own choice unless given. Equal seeds give equal weights at an equal number of
-            threads on one machine; another number splits sums elsewhere, and the last bits differ.
+        devices: Processes that share each batch (DDP), each on a GPU of its own, or by gloo on the CPU.
+        precision: Of the arithmetic, by Lightning's names: 32-true, bf16-mixed, or 16-mixed on a GPU.
+        threads: Threads of torch in each process; its own choice, divided by ``devices``, unless given. Equal seeds
+            give equal weights at an equal number of threads on one machine; another number splits sums elsewhere, and
+            the last bits differ.
     """
 
     max_steps: int = 600
@@ -159,15 +163,18 @@ class TrainerSettings:
     log_every: int = 10
     logger: str = "csv"
     accelerator: str = "cpu"
+    devices: int = 1
+    precision: str = "32-true"
     threads: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse numbers and names that cannot be meant."""
-        for name in ("max_steps", "val_every", "log_every"):
+        for name in ("max_steps", "val_every", "log_every", "devices"):
             _expect(getattr(self, name) > 0, f"trainer.{name}", "1 or more", getattr(self, name))
         _expect(self.threads is None or self.threads > 0, "trainer.threads", "1 or more, or null", self.threads)
         _expect(self.logger in {"csv", "tensorboard"}, "trainer.logger", "csv or tensorboard", self.logger)
         _expect(self.accelerator in {"cpu", "gpu", "auto"}, "trainer.accelerator", "cpu, gpu or auto", self.accelerator)
+        _expect(self.precision in PRECISIONS, "trainer.precision", ", ".join(PRECISIONS), self.precision)
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,9 +208,13 @@ class TrainSettings:
     init_from: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a seed that torch refuses, and groups that are none."""
+        """Refuse a seed that torch refuses, groups that are none, and processes that would get no question."""
         _expect(0 <= self.seed < 2**31, "seed", "0 or more, below 2147483648", self.seed)
         parse_groups(self.leave_out)
+        most = self.data.batch_size
+        _expect(
+            self.trainer.devices <= most, "trainer.devices", f"at most data.batch_size, {most}", self.trainer.devices
+        )
 
     @property
     def groups_left_out(self) -> tuple[str, ...]:

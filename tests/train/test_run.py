@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file
 
 from gfm.nn.checkpoint import load_model
 from gfm.nn.model import ModelSettings
 from gfm.train import module as module_module
 from gfm.train.module import RetrievalModule, Row
-from gfm.train.run import TrainResult, new_module, train
+from gfm.train.run import TrainResult, check_accelerator, new_module, train
 from gfm.train.settings import OptimizerSettings, TrainerSettings, TrainSettings
 from gfm.types import GfmError
 
@@ -238,3 +239,21 @@ def test_tensorboard_and_another_shape(make_settings: Settings) -> None:
     run = train(replace(settings, model=model))
     assert load_model(run.checkpoint)[0].settings == model
     assert list((run.checkpoint.parent / "log").glob("events.*"))
+
+
+# --- precision
+
+
+def test_mixed_precision_trains(make_settings: Settings) -> None:
+    loop = TrainerSettings(max_steps=4, val_every=2, log_every=1, precision="bf16-mixed")
+    weights = load_file(train(make_settings(trainer=loop)).checkpoint / "model.safetensors")
+    assert all(value.dtype == torch.float32 and bool(torch.isfinite(value).all()) for value in weights.values())
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="asks what happens without a GPU")
+def test_what_needs_a_gpu_is_refused_without_one() -> None:
+    with pytest.raises(GfmError, match="torch finds no CUDA device here"):
+        check_accelerator(TrainerSettings(accelerator="gpu"))
+    with pytest.raises(GfmError, match=r"trainer\.precision=16-mixed: expected a GPU, found none"):
+        check_accelerator(TrainerSettings(precision="16-mixed"))
+    assert check_accelerator(TrainerSettings(accelerator="auto", devices=2)) == "cpu"
